@@ -1,0 +1,56 @@
+# Two commands matter: `make demo` and `make test`. Each sets up what it needs, once.
+SHELL := bash
+.DEFAULT_GOAL := help
+VENV := .venv
+BIN := $(VENV)/bin
+UV := .tools/bin/uv
+
+.PHONY: help demo test lint types contracts check bench screens lock clean
+
+help:  ## Show the commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: $(VENV)/.runtime  ## Play the main job on real screens (under a minute)
+	@$(BIN)/otel-validation demo
+
+test: $(VENV)/.dev  ## Run the tests with branch coverage
+	@$(BIN)/python -m pytest --cov --cov-report=term $(ARGS)
+
+lint: $(VENV)/.dev  ## Format check, lint, spelling
+	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/codespell
+
+types: $(VENV)/.dev  ## Strict types
+	@$(BIN)/mypy
+
+contracts: $(VENV)/.dev  ## Layers point down only
+	@$(BIN)/lint-imports
+
+check: lint types contracts test  ## All of the above
+
+bench: $(VENV)/.dev  ## Measure; prints ratios within one run (ARGS=--short for a quick one)
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+screens: $(VENV)/.dev  ## Render the demo's screenshots again (needs chromium and Xvfb)
+	@$(BIN)/python scripts/render_screens.py
+
+lock: $(UV)  ## Resolve the pinned requirements again
+	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade \
+	  pyproject.toml -o requirements/runtime.txt
+	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade \
+	  pyproject.toml --group dev -c requirements/runtime.txt -o requirements/dev.txt
+
+$(UV):
+	@bash scripts/bootstrap_uv.sh $@
+
+$(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(UV)
+	@test -x $(BIN)/python || $(UV) venv --quiet --python "$$(command -v python3)" $(VENV)
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/runtime.txt
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps -e .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime | $(UV)
+	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	@touch $@
+
+clean:  ## Remove the environment and caches
+	@rm -rf $(VENV) .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*

@@ -1,0 +1,1 @@
+"""Leases, verdicts and OpenTelemetry traces for RPA replay servers."""

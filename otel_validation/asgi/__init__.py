@@ -1,0 +1,1 @@
+"""Pure ASGI: what passes through, what is read, what is answered."""

@@ -1,0 +1,1 @@
+"""Leases, their engine, and the watchdog."""

@@ -1,0 +1,85 @@
+"""The Action: one UI step, carried verbatim."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+LONGEST_ID = 256
+"""Characters kept of an identifier sent by a client; longer ones are refused where they enter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A position as fractions of the screen, origin top left; 0.0 is a position, not a missing one."""
+
+    x_pct: float
+    y_pct: float
+
+    @classmethod
+    def from_json(cls, value: object) -> Point | None:
+        """Read `{"x_pct": .., "y_pct": ..}`; None where a coordinate is missing, not a number, or not finite."""
+        if not isinstance(value, Mapping):
+            return None
+        x, y = (finite(value.get(key)) for key in ("x_pct", "y_pct"))
+        return None if x is None or y is None else cls(x, y)
+
+
+def finite(value: object) -> float | None:
+    """The value as a finite float; None for anything else (a bool is not a number here)."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One UI step with a stable id. `payload` is the host's JSON, unknown fields included, never altered."""
+
+    action_id: str
+    type: str
+    session_id: str
+    machine_id: str
+    payload: Mapping[str, Any]
+
+    @classmethod
+    def from_json(cls, payload: Mapping[str, Any], *, session_id: str, machine_id: str) -> Action | None:
+        """Read an action as a host's poll answers it; None where there is no usable `action_id`."""
+        action_id = payload.get("action_id")
+        if not isinstance(action_id, str) or not 0 < len(action_id) <= LONGEST_ID:
+            return None
+        kind = payload.get("type")
+        return cls(
+            action_id=action_id,
+            type=kind if isinstance(kind, str) and kind else "unknown",
+            session_id=session_id,
+            machine_id=machine_id,
+            payload=payload,
+        )
+
+    @property
+    def visibility_timeout_s(self) -> float | None:
+        """The action's own visibility timeout, in seconds; None where it has none or it is not positive."""
+        value = finite(self.payload.get("visibility_timeout_s"))
+        return value if value is not None and value > 0 else None
+
+    @property
+    def expected_text(self) -> str | None:
+        """The label the action is aimed at: `target_spec.by_text`, else `by_text`; None where there is none."""
+        spec = self.payload.get("target_spec")
+        nested = spec.get("by_text") if isinstance(spec, Mapping) else None
+        for text in (nested, self.payload.get("by_text")):
+            if isinstance(text, str) and text.strip():
+                return text
+        return None
+
+    @property
+    def aim(self) -> Point | None:
+        """Where the action was meant to go: its own coordinates, else those of `target_spec`."""
+        return Point.from_json(self.payload) or Point.from_json(self.payload.get("target_spec"))

@@ -1,0 +1,1 @@
+"""Where leases are kept."""

@@ -1,0 +1,1 @@
+"""Spans: names, recorder, processor."""

@@ -1,0 +1,1 @@
+"""The Validator: verdicts, matrix, routing."""

@@ -1,0 +1,74 @@
+"""Verdicts, failure categories, findings: the values every checker returns and every layer above reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Verdict(StrEnum):
+    """What a report amounts to, as Skyvern's validator says it (validator seed, section 2)."""
+
+    COMPLETE = "complete"
+    """The effect was seen."""
+    CONTINUE = "continue"
+    """The effect was not seen (yet), or nothing could be concluded: never a success."""
+    TERMINATE = "terminate"
+    """The action will not succeed; the failure category decides the route."""
+
+
+class FailureCategory(StrEnum):
+    """Why a verdict is not COMPLETE (validator seed, section 3.1, and DESIGN section 6)."""
+
+    WRONG_TARGET = "wrong_target"
+    WRONG_APPLICATION = "wrong_application"
+    NO_VISUAL_CHANGE = "no_visual_change"
+    UNEXPECTED_DIALOG = "unexpected_dialog"
+    OCR_TEXT_MISSING = "ocr_text_missing"
+    SCHEMA_INVALID = "schema_invalid"
+    UI_LOADING = "ui_loading"
+    SCREEN_UNAVAILABLE = "screen_unavailable"
+    IMAGE_INVALID = "image_invalid"
+    JUDGE_UNAVAILABLE = "judge_unavailable"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One checker's result.
+
+    `confidence` is in 0..1. `verified` is false where the verdict rests on no real evidence. `reasoning` may name
+    what was on the screen, so it stays in the process (answers to the agent and local evidence, never telemetry).
+    `evidence` is JSON-serialisable; keys are documented by each checker.
+    """
+
+    checker: str
+    verdict: Verdict
+    confidence: float
+    reasoning: str
+    category: FailureCategory | None = None
+    verified: bool = True
+    evidence: Mapping[str, Any] = field(default=NOTHING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationResult:
+    """The folded findings of one report.
+
+    `validated` is false where there was nothing to judge (no checker for the type, no evidence): then the agent's
+    word stands, `verified` is false and the caller counts it.
+    """
+
+    verdict: Verdict
+    confidence: float
+    reasoning: str
+    category: FailureCategory | None = None
+    verified: bool = True
+    validated: bool = True
+    findings: tuple[Finding, ...] = ()
+    elapsed_ms: float = 0.0

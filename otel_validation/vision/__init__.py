@@ -1,0 +1,1 @@
+"""Seeing: images, text, surfaces, OCR engines."""
