@@ -33,8 +33,8 @@ class Report:
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Report | None:
         """Read a report's JSON; None where it names no session or no action."""
-        session_id, action_id = body.get("session_id"), body.get("action_id")
-        if not _is_id(session_id) or not _is_id(action_id):
+        session_id, action_id = _identifier(body.get("session_id")), _identifier(body.get("action_id"))
+        if session_id is None or action_id is None:
             return None
         success, window, position = body.get("success"), body.get("window"), body.get("actual_position")
         return cls(
@@ -57,8 +57,8 @@ class Report:
         return self.screenshot_after is not None or self.screenshot_before is not None
 
 
-def _is_id(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= LONGEST_ID
+def _identifier(value: object) -> str | None:
+    return value if isinstance(value, str) and 0 < len(value) <= LONGEST_ID else None
 
 
 def _text(value: object) -> str | None:

@@ -53,7 +53,7 @@ class Finding:
     reasoning: str
     category: FailureCategory | None = None
     verified: bool = True
-    evidence: Mapping[str, Any] = field(default=NOTHING)
+    evidence: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,425 @@
+"""The engine: dispatch, report, extend, expire, settle. It owns the order of things, the session owns the rules."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+
+from otel_validation.clock import Clock, SystemClock, stopwatch, utc
+from otel_validation.delivery.keyed import KeyedLocks, KeyedSignals
+from otel_validation.delivery.observer import (
+    Answered,
+    Dispatched,
+    Observer,
+    Observers,
+    Orphaned,
+    PauseChanged,
+    Redriven,
+    Reported,
+    Scanned,
+    Withdrawn,
+)
+from otel_validation.delivery.outcome import (
+    DeadLetter,
+    Outcome,
+    Pause,
+    PauseReason,
+    ReportOutcome,
+    ReportStatus,
+)
+from otel_validation.delivery.policy import DeliveryPolicy
+from otel_validation.delivery.session import Gate, Session, Standing
+from otel_validation.errors import UnknownDeadLetterError, UnknownSessionError
+from otel_validation.validation.routing import Mode, Route, RoutingPolicy, decide
+from otel_validation.validation.verdict import ValidationResult, Verdict
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from otel_validation.delivery.action import Action
+    from otel_validation.delivery.lease import Delivery, Lease
+    from otel_validation.delivery.store import Store
+    from otel_validation.validation.report import Report
+
+logger = logging.getLogger(__name__)
+
+Judge = Callable[["Action", "Report"], Awaitable[ValidationResult]]
+"""What the engine asks for a verdict: `Validator.validate`, or anything of its shape."""
+
+CLAIM_BATCH = 256
+"""Sessions with expired leases taken from the store at once; more are taken at once after them."""
+QUARANTINE_S = 60.0
+"""How long a session whose entry could not be processed is left alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """An attempt on its way out, and when its lease ends on the wall clock."""
+
+    delivery: Delivery
+    lease: Lease
+    deadline: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """The host answers this poll. `waiting`: where it has nothing, an action waits to be handed out."""
+
+    waiting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Nothing to hand out: an action of the session is in flight."""
+
+
+PollAnswer = Ticket | Forward | Held | Pause
+
+
+class Engine:
+    """Delivery with leases over a store.
+
+    `judge` gives the verdict of a report; None judges nothing, so the agent's word stands. Nothing here knows of HTTP
+    or telemetry: `observer` is told what happened.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        judge: Judge | None = None,
+        policy: DeliveryPolicy | None = None,
+        routing: RoutingPolicy | None = None,
+        clock: Clock | None = None,
+        observer: Observer | None = None,
+        new_token: Callable[[], str] = lambda: secrets.token_urlsafe(16),
+    ) -> None:
+        self.policy = policy or DeliveryPolicy()
+        self.routing = routing or RoutingPolicy()
+        self.observers = Observers([observer] if observer is not None else [])
+        self._store = store
+        self._judge = judge
+        self._clock = clock or SystemClock()
+        self._new_token = new_token
+        self._locks = KeyedLocks()
+        self._news = KeyedSignals()
+
+    # Dispatch
+
+    async def poll(self, session_id: str) -> PollAnswer:
+        """An agent asks for work: the waiting action, a pause, nothing, or whatever the host has.
+
+        Expired leases of all sessions are swept first, so that a poll is right even where no timer runs.
+        """
+        await self.expire()
+        if not await self._store.known(session_id):
+            return Forward()
+        now = self._clock.now()
+        async with self._store.session(session_id) as session:
+            session.last_poll_at = now
+            if session.pause is not None:
+                return session.pause
+            gate = session.gate(now) if self.policy.enabled else Gate.OPEN
+            delivery = self._hand_out(session, now) if gate is Gate.WAITING else None
+        if delivery is not None:
+            return self._leave(delivery, now)
+        return Held() if gate is Gate.HELD else Forward(waiting=gate is Gate.HOST_FIRST)
+
+    async def dispatch(self, action: Action) -> Ticket | None:
+        """The host hands out `action`: durable before the bytes leave. None where it must wait and was parked."""
+        now = self._clock.now()
+        async with self._store.session(action.session_id) as session:
+            session.last_poll_at = now
+            delivery = session.dispatch(action, token=self._new_token(), now=now, policy=self.policy)
+        return None if delivery is None else self._leave(delivery, now)
+
+    async def dispatch_waiting(self, session_id: str) -> Ticket | None:
+        """Hand out the waiting action after the host had nothing; None where it is gone by now."""
+        now = self._clock.now()
+        async with self._store.session(session_id) as session:
+            open_now = session.gate(now) in (Gate.WAITING, Gate.HOST_FIRST)
+            delivery = self._hand_out(session, now) if open_now else None
+        return None if delivery is None else self._leave(delivery, now)
+
+    async def park(self, action: Action) -> None:
+        """Keep an action that the host let go and nobody received; it goes to the next poll, as attempt 1."""
+        async with self._store.session(action.session_id) as session:
+            session.park(action)
+        self._news.notify(action.session_id)
+
+    async def news(self, session_id: str, timeout_s: float) -> bool:
+        """Wait until something changed in the session; False where nothing did within `timeout_s`."""
+        return await self._news.wait(session_id, timeout_s)
+
+    # Report
+
+    async def report(self, report: Report) -> ReportOutcome:
+        """Judge and settle. Identical reports at the same time are judged once; never raises for what a client sent.
+
+        Once begun it is finished, even where the caller is cancelled (a client that closed its socket).
+        """
+        with anyio.CancelScope(shield=True):
+            async with self._locks.hold((report.session_id, report.action_id)):
+                answer = await self._report(report)
+        return answer
+
+    async def _report(self, report: Report) -> ReportOutcome:
+        if not await self._store.known(report.session_id):
+            return self._answered(report, ReportOutcome(status=ReportStatus.UNKNOWN))
+        now = self._clock.now()
+        async with self._store.session(report.session_id) as session:
+            standing = session.standing(report.action_id, report.token)
+            if standing in (Standing.SETTLED, Standing.LATE_DEAD, Standing.UNKNOWN):
+                refused = self._refuse(session, report, standing)
+            else:
+                refused = None
+                delivery = session.hold_for_judging(report.action_id, until=now + self.policy.judging_s)
+        if refused is not None:
+            return self._answered(report, refused)
+        self.observers.reported(
+            Reported(session_id=report.session_id, wall_ns=self._clock.wall_ns(), delivery=delivery, report=report)
+        )
+        return await self._settle(report, await self._decide(delivery.action, report))
+
+    async def _settle(self, report: Report, outcome: Outcome) -> ReportOutcome:
+        now = self._clock.now()
+        pause = self._pause_for(outcome, now)
+        async with self._store.session(report.session_id) as session:
+            status, settled = session.settle(report.action_id, report.token, outcome)
+            if settled is None and status is ReportStatus.STALE_REJECTED:
+                session.note_late_report(report.action_id)
+            kept = (session.settled or {}).get(report.action_id)
+            paused = settled is not None and pause is not None and session.hold(pause)
+        answer = ReportOutcome(
+            status=status,
+            outcome=kept.outcome if kept is not None else outcome if status is ReportStatus.STALE_REJECTED else None,
+            attempt=kept.attempts if kept is not None else 0,
+            retry=kept.retry if kept is not None else 0,
+        )
+        self._answered(report, answer, settled)
+        if paused:
+            self._pause_changed(report.session_id, pause)
+        self._news.notify(report.session_id)
+        return answer
+
+    def _refuse(self, session: Session, report: Report, standing: Standing) -> ReportOutcome:
+        status = session.refusal(standing)
+        if standing is Standing.LATE_DEAD:
+            session.note_late_report(report.action_id)
+        kept = (session.settled or {}).get(report.action_id) if status is ReportStatus.DUPLICATE else None
+        if kept is None:
+            return ReportOutcome(status=status)
+        return ReportOutcome(status=status, outcome=kept.outcome, attempt=kept.attempts, retry=kept.retry)
+
+    async def _decide(self, action: Action, report: Report) -> Outcome:
+        result = await self._verdict(action, report)
+        decision = decide(success=report.success, error=report.error, result=result, policy=self.routing)
+        return Outcome(
+            success=decision.success,
+            error=decision.error,
+            route=decision.route,
+            result=result,
+            overridden=decision.overridden,
+        )
+
+    async def _verdict(self, action: Action, report: Report) -> ValidationResult:
+        if self._judge is None or self.routing.mode is Mode.OFF:
+            return ValidationResult(
+                verdict=Verdict.CONTINUE, confidence=0.0, reasoning="not judged", verified=False, validated=False
+            )
+        try:
+            return await self._judge(action, report)
+        except Exception:
+            logger.exception("the validator failed; the report counts as not confirmed")
+            return ValidationResult(
+                verdict=Verdict.CONTINUE, confidence=0.0, reasoning="the validator failed", verified=False
+            )
+
+    def _pause_for(self, outcome: Outcome, now: float) -> Pause | None:
+        if outcome.route not in (Route.PAUSE, Route.HANDOFF_DIALOG):
+            return None
+        category = outcome.result.category.value if outcome.result.category else "not confirmed"
+        return Pause(PauseReason.VERDICT, f"the last action was stopped by its verdict: {category}", now)
+
+    def _answered(self, report: Report, answer: ReportOutcome, settled: Delivery | None = None) -> ReportOutcome:
+        self.observers.answered(
+            Answered(
+                session_id=report.session_id,
+                wall_ns=self._clock.wall_ns(),
+                report=report,
+                status=answer.status,
+                outcome=answer.outcome,
+                delivery=settled,
+            )
+        )
+        return answer
+
+    # Leases
+
+    async def extend(self, token: str) -> Ticket | Pause | None:
+        """A heartbeat: the extended lease, the session's pause where it is paused, None for a token not in flight."""
+        session_id = await self._store.session_of(token)
+        if session_id is None:
+            return None
+        now = self._clock.now()
+        async with self._store.session(session_id) as session:
+            session.last_poll_at = now
+            pause = session.pause
+            delivery = session.extend(token, now=now, policy=self.policy)
+        if delivery is None or delivery.lease is None:
+            return None
+        return pause or Ticket(delivery, delivery.lease, self._wall(delivery.lease.deadline, now))
+
+    async def expire(self) -> Scanned | None:
+        """Claim every lease that ran out: resend or give up. None where the watchdog is disabled or nothing was due.
+
+        The cost is that of the leases that expired, not of those in flight.
+        """
+        if not self.policy.enabled:
+            return None
+        began, counts = stopwatch(), {"orphans": 0, "resent": 0, "given_up": 0, "failed": 0}
+        while due := await self._store.due(self._clock.now(), CLAIM_BATCH):
+            for session_id in due:
+                await self._expire_session(session_id, counts)
+        if not any(counts.values()):
+            return None
+        scanned = Scanned(
+            session_id="",
+            wall_ns=self._clock.wall_ns(),
+            **counts,
+            in_flight=await self._store.in_flight(),
+            elapsed_s=stopwatch() - began,
+        )
+        self.observers.scanned(scanned)
+        return scanned
+
+    async def next_due(self) -> float | None:
+        """When the next lease expires, in seconds on the engine's clock; None where none runs."""
+        return await self._store.next_due() if self.policy.enabled else None
+
+    async def _expire_session(self, session_id: str, counts: dict[str, int]) -> None:
+        now, wall_ns = self._clock.now(), self._clock.wall_ns()
+        pause = None
+        try:
+            async with self._store.session(session_id) as session:
+                expiries = session.expire(now=now, wall_ns=wall_ns, policy=self.policy)
+                letter = next((e.dead for e in expiries if e.dead is not None), None)
+                if letter is not None:
+                    pause = Pause(PauseReason.GIVE_UP, f"an action was given up: {letter.cause.value}", now)
+                    pause = pause if session.hold(pause) else None
+        except Exception:
+            counts["failed"] += 1
+            logger.exception("a session could not be swept; left alone for %g s", QUARANTINE_S)
+            await self._store.defer(session_id, now + QUARANTINE_S)
+            return
+        for expiry in expiries:
+            counts["orphans"] += 1
+            counts["given_up" if expiry.dead is not None else "resent"] += 1
+            self.observers.orphaned(
+                Orphaned(
+                    session_id=session_id,
+                    wall_ns=wall_ns,
+                    orphan=expiry.orphan,
+                    dead=expiry.dead,
+                    age_s=now - expiry.orphan.first_dispatched_at,
+                    lateness_s=now - (expiry.orphan.due_at or now),
+                )
+            )
+        if pause is not None:
+            self._pause_changed(session_id, pause)
+        self._news.notify(session_id)
+
+    # Operators
+
+    async def pause(self, session_id: str, message: str = "paused by an operator") -> Pause:
+        """Hand out nothing and freeze lease clocks; an existing pause stays as it is."""
+        now = self._clock.now()
+        pause = Pause(PauseReason.OPERATOR, message, now)
+        async with self._store.session(session_id) as session:
+            changed = session.hold(pause)
+            current = session.pause or pause
+        if changed:
+            self._pause_changed(session_id, pause)
+        return current
+
+    async def resume(self, session_id: str) -> bool:
+        """Go on: leases get the time the pause took. False where the session was not paused."""
+        await self._must_know(session_id)
+        async with self._store.session(session_id) as session:
+            changed = session.resume(self._clock.now())
+        if changed:
+            self._pause_changed(session_id, None)
+        return changed
+
+    async def cancel(self, session_id: str) -> list[Delivery]:
+        """Withdraw whatever waits or is in flight and lift a pause; later reports of it are duplicates."""
+        await self._must_know(session_id)
+        async with self._store.session(session_id) as session:
+            withdrawn = session.cancel()
+        self.observers.withdrawn(
+            Withdrawn(session_id=session_id, wall_ns=self._clock.wall_ns(), deliveries=tuple(withdrawn))
+        )
+        self._news.notify(session_id)
+        return withdrawn
+
+    async def dead_letters(self) -> list[DeadLetter]:
+        """Every dead letter, oldest first."""
+        return await self._store.dead_letters()
+
+    async def redrive(self, dead_letter_id: str) -> Delivery:
+        """Put a dead letter back at the head with a fresh budget, and lift the pause that its give-up caused."""
+        letter = next((d for d in await self._store.dead_letters() if d.dead_letter_id == dead_letter_id), None)
+        if letter is None:
+            raise UnknownDeadLetterError(dead_letter_id)
+        session_id = letter.delivery.action.session_id
+        async with self._store.session(session_id) as session:
+            delivery = session.redrive(dead_letter_id)
+            lifted = session.pause is not None and session.pause.reason is PauseReason.GIVE_UP and not session.dead
+            if lifted:
+                session.resume(self._clock.now())
+        if delivery is None:
+            raise UnknownDeadLetterError(dead_letter_id)
+        self.observers.redriven(Redriven(session_id=session_id, wall_ns=self._clock.wall_ns(), delivery=delivery))
+        if lifted:
+            self._pause_changed(session_id, None)
+        return delivery
+
+    def inspect(self, session_id: str) -> AbstractAsyncContextManager[Session]:
+        """The session as it is, to read."""
+        return self._store.session(session_id)
+
+    async def in_flight(self) -> int:
+        """How many actions are in flight."""
+        return await self._store.in_flight()
+
+    # Parts
+
+    def _hand_out(self, session: Session, now: float) -> Delivery | None:
+        return session.hand_out(token=self._new_token(), now=now, policy=self.policy)
+
+    def _leave(self, delivery: Delivery, now: float) -> Ticket:
+        lease = delivery.lease
+        if lease is None:
+            msg = "a dispatched delivery has a lease"
+            raise AssertionError(msg)
+        self.observers.dispatched(
+            Dispatched(session_id=delivery.action.session_id, wall_ns=self._clock.wall_ns(), delivery=delivery)
+        )
+        return Ticket(delivery, lease, self._wall(lease.deadline, now))
+
+    def _wall(self, deadline: float, now: float) -> datetime:
+        return utc(self._clock.wall_ns() + round((deadline - now) * 1e9))
+
+    def _pause_changed(self, session_id: str, pause: Pause | None) -> None:
+        self.observers.pause_changed(PauseChanged(session_id=session_id, wall_ns=self._clock.wall_ns(), pause=pause))
+        self._news.notify(session_id)
+
+    async def _must_know(self, session_id: str) -> None:
+        if not await self._store.known(session_id):
+            raise UnknownSessionError(session_id)

@@ -1,0 +1,126 @@
+"""Leases and deliveries: immutable values and the pure transitions between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from otel_validation.delivery.action import Action
+
+
+class DeliveryState(StrEnum):
+    """Where one action's delivery stands."""
+
+    WAITING = "waiting"
+    """To be handed to the next poll: an orphan's resend, or an action that never left (parked)."""
+    IN_FLIGHT = "in_flight"
+    """Handed out; its lease runs."""
+    SETTLED = "settled"
+    """One outcome was made durable."""
+    DEAD = "dead"
+    """Given up: a dead letter."""
+    CANCELLED = "cancelled"
+    """Withdrawn by an operator."""
+
+
+class GiveUpCause(StrEnum):
+    """Why the last allowed attempt expired (DESIGN section 4, dead agent)."""
+
+    AGENT_DEAD = "agent_dead"
+    """The agent has not polled for longer than the lease."""
+    AGENT_SLOW = "agent_slow"
+    """The agent was sending heartbeats for this attempt and ran into the total deadline."""
+    REPORT_LOST = "report_lost"
+    """The agent is polling, yet no report of this action arrived."""
+    ACTION_POISON = "action_poison"
+    """The action's own entry is corrupt, or the action may not be resent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The time-bounded claim of one attempt. Times are seconds on the engine's clock."""
+
+    token: str
+    attempt: int
+    leased_at: float
+    deadline: float
+    timeout_s: float
+    heartbeats: int = 0
+
+    def extended(self, now: float, *, total_s: float) -> Lease:
+        """A heartbeat's effect: a full timeout from `now`, capped at `total_s` after the lease began."""
+        deadline = min(now + self.timeout_s, self.leased_at + total_s)
+        return replace(self, deadline=max(self.deadline, deadline), heartbeats=self.heartbeats + 1)
+
+    def shifted(self, seconds: float) -> Lease:
+        """The same lease after a pause of `seconds`: a paused clock does not run."""
+        return replace(self, deadline=self.deadline + seconds, leased_at=self.leased_at + seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One action's delivery: every attempt from its first dispatch to its terminal state.
+
+    `attempts` counts dispatches (transport); `retry` counts the times the host handed out an action that had been
+    settled before (business). `lease` is the last attempt's. `former` holds the tokens of expired attempts.
+    """
+
+    action: Action
+    state: DeliveryState
+    retry: int = 0
+    attempts: int = 0
+    lease: Lease | None = None
+    former: tuple[str, ...] = ()
+    first_dispatched_at: float = 0.0
+    judged_until: float | None = None
+    """While a report is judged the lease does not expire before this; a copy that waits is not handed out."""
+    yields: bool = False
+    """Whether the host's own queue goes first (tail repush)."""
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Every token ever given out for this delivery, the latest last."""
+        return self.former if self.lease is None else (*self.former, self.lease.token)
+
+    @property
+    def due_at(self) -> float | None:
+        """When this delivery becomes an orphan, in seconds; None where it is not in flight."""
+        if self.state is not DeliveryState.IN_FLIGHT or self.lease is None:
+            return None
+        return self.lease.deadline if self.judged_until is None else max(self.lease.deadline, self.judged_until)
+
+    def being_judged(self, now: float) -> bool:
+        """Whether a report of it is under judgement."""
+        return self.judged_until is not None and now < self.judged_until
+
+    def dispatched(self, *, token: str, now: float, timeout_s: float) -> Delivery:
+        """The next attempt leaves."""
+        lease = Lease(token, self.attempts + 1, now, now + timeout_s, timeout_s)
+        return replace(
+            self,
+            state=DeliveryState.IN_FLIGHT,
+            attempts=self.attempts + 1,
+            lease=lease,
+            former=self.tokens,
+            first_dispatched_at=self.first_dispatched_at or now,
+            judged_until=None,
+            yields=False,
+        )
+
+    def orphaned(self, *, yields: bool) -> Delivery:
+        """The lease expired and a resend is allowed: the action waits for the next poll."""
+        return replace(self, state=DeliveryState.WAITING, judged_until=None, yields=yields)
+
+    def redriven(self) -> Delivery:
+        """An operator puts a dead letter back: a fresh resend budget, the tokens stay known."""
+        return replace(
+            self, state=DeliveryState.WAITING, retry=self.retry + 1, attempts=0, former=self.tokens, lease=None
+        )
+
+    def shifted(self, seconds: float) -> Delivery:
+        """The delivery after a pause of `seconds`."""
+        lease = self.lease.shifted(seconds) if self.lease is not None else None
+        until = None if self.judged_until is None else self.judged_until + seconds
+        return replace(self, lease=lease, judged_until=until)

@@ -1,0 +1,45 @@
+"""What the engine asks of a store: a few primitives; all delivery rules are the session's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from otel_validation.delivery.outcome import DeadLetter
+    from otel_validation.delivery.session import Session
+
+
+class Store(Protocol):
+    """Keeps sessions. One contract suite runs over every store (`tests/contract`)."""
+
+    def session(self, session_id: str) -> AbstractAsyncContextManager[Session]:
+        """Exclusive access to one session, new where it does not exist.
+
+        Its changes become durable together when the block ends, none of them where it raises.
+        """
+
+    async def known(self, session_id: str) -> bool:
+        """Whether anything is kept of this session."""
+
+    async def due(self, now: float, limit: int) -> list[str]:
+        """At most `limit` sessions whose earliest lease has expired, earliest first.
+
+        A session named here may have changed by the time it is opened: whoever opens it checks again.
+        """
+
+    async def next_due(self) -> float | None:
+        """When the earliest lease of all expires; None where none runs."""
+
+    async def defer(self, session_id: str, until: float) -> None:
+        """Do not name this session in `due` before `until`: its entry could not be processed."""
+
+    async def session_of(self, token: str) -> str | None:
+        """The session whose action in flight has this token; None where there is none."""
+
+    async def dead_letters(self) -> list[DeadLetter]:
+        """Every dead letter, oldest first."""
+
+    async def in_flight(self) -> int:
+        """How many actions are in flight."""

@@ -1,0 +1,98 @@
+"""From a verdict to what the server does: pure rules (validator seed, section 5; DESIGN section 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from otel_validation.validation.verdict import FailureCategory, Verdict
+
+if TYPE_CHECKING:
+    from otel_validation.validation.verdict import ValidationResult
+
+
+class Route(StrEnum):
+    """What the server does with a verdict."""
+
+    CONTINUE = "continue"
+    RECHECK = "recheck"
+    RETRY_WITH_RERESOLVE = "retry_with_reresolve"
+    PAUSE = "pause"
+    HANDOFF_DIALOG = "handoff_dialog"
+
+
+class Mode(StrEnum):
+    """`enforce` overrides and pauses; `observe` computes and records, and changes nothing; `off` does not judge."""
+
+    ENFORCE = "enforce"
+    OBSERVE = "observe"
+    OFF = "off"
+
+
+class OnUnverified(StrEnum):
+    """What a report with nothing to judge does."""
+
+    CONTINUE = "continue"
+    PAUSE = "pause"
+
+
+ROUTES: dict[FailureCategory, Route] = {
+    FailureCategory.WRONG_APPLICATION: Route.PAUSE,
+    FailureCategory.SCHEMA_INVALID: Route.PAUSE,
+    FailureCategory.SCREEN_UNAVAILABLE: Route.PAUSE,
+    FailureCategory.UNEXPECTED_DIALOG: Route.HANDOFF_DIALOG,
+}
+"""The route of a TERMINATE by category; every other category re-resolves the target and tries once more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the host is told and what the server does."""
+
+    success: bool | None
+    error: str | None
+    route: Route
+    overridden: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingPolicy:
+    """The knobs of the rules below.
+
+    `accept_confidence`: a TERMINATE under it (0.70 by default, validator seed section 6.1) is not sure enough to
+    stop an agent that claims a success; it counts as CONTINUE.
+    """
+
+    mode: Mode = Mode.ENFORCE
+    accept_confidence: float = 0.70
+    on_unverified: OnUnverified = OnUnverified.CONTINUE
+
+
+def route(result: ValidationResult, policy: RoutingPolicy) -> Route:
+    """The route of a verdict, whatever the mode."""
+    if not result.validated:
+        return Route.PAUSE if policy.on_unverified is OnUnverified.PAUSE else Route.CONTINUE
+    if result.verdict is Verdict.COMPLETE:
+        return Route.CONTINUE
+    if result.verdict is Verdict.CONTINUE or result.confidence < policy.accept_confidence:
+        return Route.PAUSE
+    return ROUTES.get(result.category or FailureCategory.UNKNOWN, Route.RETRY_WITH_RERESOLVE)
+
+
+def decide(*, success: bool | None, error: str | None, result: ValidationResult, policy: RoutingPolicy) -> Decision:
+    """What becomes of the agent's word.
+
+    A claimed (or missing) success becomes a failure where the verdict does not bear it out; a missing one becomes a
+    success on proof; a failure that the agent itself reports stays one. With nothing to judge the agent's word
+    stands. In `observe` and `off` nothing is changed.
+    """
+    if policy.mode is not Mode.ENFORCE:
+        return Decision(success, error, Route.CONTINUE, overridden=False)
+    chosen = route(result, policy)
+    if success is False or not result.validated:
+        return Decision(success, error, chosen, overridden=False)
+    if result.verdict is Verdict.COMPLETE:
+        return Decision(success=True, error=error, route=chosen, overridden=success is None)
+    category = result.category or FailureCategory.UNKNOWN
+    return Decision(False, f"validator_{result.verdict.value}: {category.value}", chosen, overridden=True)
