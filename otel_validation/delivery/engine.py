@@ -117,12 +117,15 @@ class Engine:
 
         Expired leases of all sessions are swept first, so that a poll is right even where no timer runs.
         """
-        await self.expire()
-        if not await self._store.known(session_id):
-            return Forward()
         now = self._clock.now()
+        known = await self._store.known(session_id)
+        if known:
+            async with self._store.session(session_id) as session:
+                session.last_poll_at = now
+        await self.expire()
+        if not known:
+            return Forward()
         async with self._store.session(session_id) as session:
-            session.last_poll_at = now
             if session.pause is not None:
                 return session.pause
             gate = session.gate(now) if self.policy.enabled else Gate.OPEN

@@ -50,7 +50,7 @@ class ValidationDetails:
 
 
 class ValidationObserver:
-    """Hooks of the Validator, each a no-op; called in the validating task, must not block; one that raises is logged."""
+    """Hooks of the Validator, each a no-op. They run in the validating task and must not block."""
 
     def checked(self, details: CheckDetails) -> None:
         """A checker ended."""
