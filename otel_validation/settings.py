@@ -1,0 +1,111 @@
+"""Every `RPA_*` variable, one documented field each. Argument over environment over default."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AliasChoices, Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from otel_validation.delivery.policy import DeliveryPolicy, RepushPosition
+from otel_validation.validation.routing import Mode, OnUnverified, RoutingPolicy
+
+STREAM = "/api/v1/traces/stream/replay"
+"""The seeds' prefix of the agents' endpoints."""
+
+
+class Settings(BaseSettings):
+    """What the plugin is told. Seconds are floats, sizes are bytes.
+
+    Raises `pydantic.ValidationError` for a value that cannot be used: a typo is an error at start, not a default.
+    """
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", populate_by_name=True, env_prefix="RPA_")
+
+    watchdog_enabled: bool = True
+    """`RPA_WATCHDOG_ENABLED`: 0 records leases and never resends (the seeds' kill switch)."""
+    watchdog_scan_interval_s: float = Field(default=10.0, gt=0)
+    """`RPA_WATCHDOG_SCAN_INTERVAL_S`: the longest the timer sleeps; it wakes earlier, at the earliest deadline."""
+    watchdog_orphan_timeout_s: float = Field(default=30.0, gt=0)
+    """`RPA_WATCHDOG_ORPHAN_TIMEOUT_S`: the default visibility timeout."""
+    watchdog_max_resends: int = Field(
+        default=2,
+        ge=0,
+        validation_alias=AliasChoices("watchdog_max_resends", "RPA_WATCHDOG_MAX_RESENDS", "RPA_WATCHDOG_MAX_RETRIES"),
+    )
+    """`RPA_WATCHDOG_MAX_RESENDS` (or `..._MAX_RETRIES`): resends after the first delivery."""
+    watchdog_repush_position: RepushPosition = RepushPosition.HEAD
+    """`RPA_WATCHDOG_REPUSH_POSITION`: `head` keeps the order of steps, `tail` lets the host's queue go first."""
+    watchdog_skip_types: Annotated[frozenset[str], NoDecode] = frozenset()
+    """`RPA_WATCHDOG_SKIP_TYPES`: action types never resent, separated by commas."""
+    lease_total_s: float = Field(default=600.0, gt=0)
+    """`RPA_LEASE_TOTAL_S`: the longest an attempt lives, however many heartbeats extend it."""
+
+    validator_mode: Mode = Mode.ENFORCE
+    """`RPA_VALIDATOR_MODE`: `enforce`, `observe` (record, change nothing) or `off`."""
+    validator_enabled: bool = Field(
+        default=True,
+        validation_alias=AliasChoices("validator_enabled", "RPA_VALIDATOR_ENABLED", "RPA_VALIDATOR_V2_ENABLED"),
+    )
+    """`RPA_VALIDATOR_ENABLED` (or `..._V2_ENABLED`): 0 means `off`."""
+    validator_accept_confidence: float = Field(default=0.70, ge=0, le=1)
+    """`RPA_VALIDATOR_ACCEPT_CONFIDENCE`: a TERMINATE under it is not sure enough for its route."""
+    validator_on_unverified: OnUnverified = OnUnverified.CONTINUE
+    """`RPA_VALIDATOR_ON_UNVERIFIED`: what a report with nothing to judge does, `continue` or `pause`."""
+    validator_workers: int = Field(default=2, ge=1)
+    """`RPA_VALIDATOR_WORKERS`: checks that run at once."""
+
+    image_max_pixels: int = Field(default=50_000_000, gt=0)
+    """`RPA_IMAGE_MAX_PIXELS`: the largest screenshot that is decoded."""
+    max_report_bytes: int = Field(default=32 * 2**20, gt=0)
+    """`RPA_MAX_REPORT_BYTES`: the largest report body; a longer one is answered 413."""
+    max_poll_answer_bytes: int = Field(default=16 * 2**20, gt=0)
+    """`RPA_MAX_POLL_ANSWER_BYTES`: the largest poll answer of the host that is read; a longer one is not tracked."""
+    max_reports_at_once: int = Field(default=16, ge=1)
+    """`RPA_MAX_REPORTS_AT_ONCE`: report bodies held in memory at a time; more of them wait."""
+    max_wait_s: float = Field(default=30.0, ge=0)
+    """`RPA_MAX_WAIT_S`: the longest a long poll (`wait_s`) is held."""
+
+    api_token: SecretStr | None = None
+    """`RPA_API_TOKEN`: the bearer token of the calls that the plugin answers itself, and of the reference server."""
+    poll_path: str = f"{STREAM}/next"
+    """`RPA_POLL_PATH`: where agents ask for work (GET)."""
+    report_path: str = f"{STREAM}/result"
+    """`RPA_REPORT_PATH`: where agents report (POST)."""
+    progress_path: str = f"{STREAM}/progress"
+    """`RPA_PROGRESS_PATH`: where agents send heartbeats (POST); answered by the plugin."""
+    metrics_path: str = f"{STREAM}/watchdog/metrics"
+    """`RPA_METRICS_PATH`: the watchdog's counters (GET); answered by the plugin."""
+    replay_idle_s: float = Field(default=300.0, gt=0)
+    """`RPA_REPLAY_IDLE_S`: a replay whose host never says that it ended ends after so long without any action."""
+
+    @field_validator("watchdog_skip_types", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return frozenset(filter(None, (part.strip() for part in value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("watchdog_repush_position", "validator_mode", "validator_on_unverified", mode="before")
+    @classmethod
+    def _fold_case(cls, value: object) -> object:
+        return value.strip().lower() if isinstance(value, str) else value
+
+    @property
+    def delivery(self) -> DeliveryPolicy:
+        """The delivery rules these settings ask for."""
+        return DeliveryPolicy(
+            enabled=self.watchdog_enabled,
+            visibility_timeout_s=self.watchdog_orphan_timeout_s,
+            max_resends=self.watchdog_max_resends,
+            repush=self.watchdog_repush_position,
+            never_resend=self.watchdog_skip_types,
+            total_lease_s=self.lease_total_s,
+        )
+
+    @property
+    def routing(self) -> RoutingPolicy:
+        """The routing rules these settings ask for."""
+        return RoutingPolicy(
+            mode=self.validator_mode if self.validator_enabled else Mode.OFF,
+            accept_confidence=self.validator_accept_confidence,
+            on_unverified=self.validator_on_unverified,
+        )
