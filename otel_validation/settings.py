@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
-
-from otel_validation.delivery.policy import DeliveryPolicy, RepushPosition
-from otel_validation.validation.routing import Mode, OnUnverified, RoutingPolicy
 
 STREAM = "/api/v1/traces/stream/replay"
 """The seeds' prefix of the agents' endpoints."""
@@ -34,14 +32,16 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("watchdog_max_resends", "RPA_WATCHDOG_MAX_RESENDS", "RPA_WATCHDOG_MAX_RETRIES"),
     )
     """`RPA_WATCHDOG_MAX_RESENDS` (or `..._MAX_RETRIES`): resends after the first delivery."""
-    watchdog_repush_position: RepushPosition = RepushPosition.HEAD
+    watchdog_repush_position: Literal["head", "tail"] = "head"
     """`RPA_WATCHDOG_REPUSH_POSITION`: `head` keeps the order of steps, `tail` lets the host's queue go first."""
     watchdog_skip_types: Annotated[frozenset[str], NoDecode] = frozenset()
     """`RPA_WATCHDOG_SKIP_TYPES`: action types never resent, separated by commas."""
+    watchdog_timeouts_s: Mapping[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
+    """`RPA_WATCHDOG_TIMEOUTS_S`: visibility timeouts by action type, a JSON object such as `{"wait": 120}`."""
     lease_total_s: float = Field(default=600.0, gt=0)
     """`RPA_LEASE_TOTAL_S`: the longest an attempt lives, however many heartbeats extend it."""
 
-    validator_mode: Mode = Mode.ENFORCE
+    validator_mode: Literal["enforce", "observe", "off"] = "enforce"
     """`RPA_VALIDATOR_MODE`: `enforce`, `observe` (record, change nothing) or `off`."""
     validator_enabled: bool = Field(
         default=True,
@@ -50,7 +50,7 @@ class Settings(BaseSettings):
     """`RPA_VALIDATOR_ENABLED` (or `..._V2_ENABLED`): 0 means `off`."""
     validator_accept_confidence: float = Field(default=0.70, ge=0, le=1)
     """`RPA_VALIDATOR_ACCEPT_CONFIDENCE`: a TERMINATE under it is not sure enough for its route."""
-    validator_on_unverified: OnUnverified = OnUnverified.CONTINUE
+    validator_on_unverified: Literal["continue", "pause"] = "continue"
     """`RPA_VALIDATOR_ON_UNVERIFIED`: what a report with nothing to judge does, `continue` or `pause`."""
     validator_workers: int = Field(default=2, ge=1)
     """`RPA_VALIDATOR_WORKERS`: checks that run at once."""
@@ -88,24 +88,3 @@ class Settings(BaseSettings):
     @classmethod
     def _fold_case(cls, value: object) -> object:
         return value.strip().lower() if isinstance(value, str) else value
-
-    @property
-    def delivery(self) -> DeliveryPolicy:
-        """The delivery rules these settings ask for."""
-        return DeliveryPolicy(
-            enabled=self.watchdog_enabled,
-            visibility_timeout_s=self.watchdog_orphan_timeout_s,
-            max_resends=self.watchdog_max_resends,
-            repush=self.watchdog_repush_position,
-            never_resend=self.watchdog_skip_types,
-            total_lease_s=self.lease_total_s,
-        )
-
-    @property
-    def routing(self) -> RoutingPolicy:
-        """The routing rules these settings ask for."""
-        return RoutingPolicy(
-            mode=self.validator_mode if self.validator_enabled else Mode.OFF,
-            accept_confidence=self.validator_accept_confidence,
-            on_unverified=self.validator_on_unverified,
-        )

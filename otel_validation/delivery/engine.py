@@ -279,10 +279,11 @@ class Engine:
             return None
         return pause or Ticket(delivery, delivery.lease, self._wall(delivery.lease.deadline, now))
 
-    async def expire(self) -> Scanned | None:
+    async def expire(self, *, timer: bool = False) -> Scanned | None:
         """Claim every lease that ran out: resend or give up. None where the watchdog is disabled or nothing was due.
 
-        The cost is that of the leases that expired, not of those in flight.
+        The cost is that of the leases that expired, not of those in flight. With `timer` a scan that found nothing is
+        told to observers too.
         """
         if not self.policy.enabled:
             return None
@@ -290,7 +291,7 @@ class Engine:
         while due := await self._store.due(self._clock.now(), CLAIM_BATCH):
             for session_id in due:
                 await self._expire_session(session_id, counts)
-        if not any(counts.values()):
+        if not timer and not any(counts.values()):
             return None
         scanned = Scanned(
             session_id="",

@@ -42,6 +42,7 @@ VERDICT_ROUTE = "rpa.verdict.route"
 CHECKER = "rpa.checker"
 GIVE_UP_CAUSE = "rpa.give_up.cause"
 REPLAY_END = "rpa.replay.end"
+PAUSE_REASON = "rpa.pause.reason"
 
 # Attributes of OpenTelemetry's and Skyvern's conventions
 

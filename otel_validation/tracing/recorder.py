@@ -1,0 +1,382 @@
+"""The recorder: mirrors what the engine and the Validator say as spans (DESIGN section 5).
+
+It decides nothing. Spans carry identifiers, enumerations and numbers; never a label, a title or an error's text.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, Span, SpanContext, SpanKind, Status, StatusCode, TracerProvider
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from otel_validation.delivery.observer import Observer
+from otel_validation.tracing import semconv
+from otel_validation.validation.validator import ValidationObserver
+
+if TYPE_CHECKING:
+    from otel_validation.delivery.action import Action
+    from otel_validation.delivery.lease import Delivery
+    from otel_validation.delivery.observer import Answered, Dispatched, Orphaned, PauseChanged, Reported, Withdrawn
+    from otel_validation.delivery.outcome import Outcome
+    from otel_validation.validation.report import Report
+    from otel_validation.validation.validator import CheckDetails, ValidationDetails
+
+logger = logging.getLogger(__name__)
+
+REMEMBERED_ATTEMPTS = 10_000
+"""Ended attempts whose context is kept, to link later ones to them."""
+
+_PROPAGATOR = TraceContextTextMapPropagator()
+_ERROR = Status(StatusCode.ERROR)
+Attributes = Mapping[str, str | bool | int | float]
+Key = tuple[str, str]
+
+
+@dataclass(slots=True)
+class _Replay:
+    span: Span
+    replay_id: str
+    last_ns: int
+    steps: set[Key] = field(default_factory=set)
+
+
+class Recorder(Observer, ValidationObserver):
+    """Opens and ends the spans of replay, step, dispatch, report, validate, check, verdict, resend and give_up.
+
+    `idle_ns`: a replay that nobody ends (`end_replay`) ends after so long without a step in progress. Open spans are
+    held here, since an open span that loses its last reference is collected silently.
+    """
+
+    def __init__(self, tracer_provider: TracerProvider | None = None, *, idle_s: float = 300.0) -> None:
+        self._tracer = trace.get_tracer(semconv.SCOPE, tracer_provider=tracer_provider)
+        self._idle_ns = round(idle_s * 1e9)
+        self._replays: dict[str, _Replay] = {}
+        self._steps: dict[Key, Span] = {}
+        self._dispatches: dict[str, Span] = {}
+        self._reports: dict[Key, Span] = {}
+        self._validations: dict[Key, Span] = {}
+        self._ended: OrderedDict[str, SpanContext] = OrderedDict()
+
+    # For the layers above
+
+    def traceparent(self, token: str) -> str | None:
+        """The W3C header of the dispatch span of the attempt with this token; None where there is no valid one."""
+        span = self._dispatches.get(token)
+        if span is None:
+            return None
+        carrier: dict[str, str] = {}
+        _PROPAGATOR.inject(carrier, trace.set_span_in_context(span, Context()))
+        return carrier.get("traceparent")
+
+    def start_replay(self, session_id: str, *, replay_id: str, wall_ns: int) -> str:
+        """Open the replay's root span now rather than at its first dispatch; returns its trace id (32 hex digits)."""
+        return trace.format_trace_id(self._open_replay(session_id, replay_id, wall_ns).span.get_span_context().trace_id)
+
+    def trace_id(self, session_id: str) -> str | None:
+        """The trace id of the session's replay in progress."""
+        replay = self._replays.get(session_id)
+        return None if replay is None else trace.format_trace_id(replay.span.get_span_context().trace_id)
+
+    def end_replay(self, session_id: str, *, end: str, wall_ns: int | None = None) -> None:
+        """The replay ended: `end` is a word such as `completed`, `cancelled`, `idle`, `shutdown`."""
+        replay = self._replays.pop(session_id, None)
+        if replay is None:
+            return
+        for key in list(replay.steps):
+            self._end_step(key, replay.last_ns)
+        replay.span.set_attribute(semconv.REPLAY_END, end)
+        replay.span.end(wall_ns or replay.last_ns)
+
+    def end_idle(self, wall_ns: int) -> None:
+        """End the replays in which nothing has happened for `idle_s` and no step is in progress."""
+        for session_id, replay in list(self._replays.items()):
+            if not replay.steps and wall_ns - replay.last_ns >= self._idle_ns:
+                self.end_replay(session_id, end="idle")
+
+    def close(self) -> None:
+        """The process ends: open dispatches are errors with a reason, nothing is left open."""
+        for token in list(self._dispatches):
+            self._end_dispatch(token, None, error=semconv.ERROR_SHUTDOWN)
+        for session_id in list(self._replays):
+            self.end_replay(session_id, end="shutdown")
+
+    # What the engine says
+
+    def dispatched(self, event: Dispatched) -> None:
+        """Open the attempt's span under its step."""
+        delivery, action = event.delivery, event.delivery.action
+        if delivery.lease is None:
+            return
+        step = self._open_step(action, event.wall_ns)
+        links = self._http_link() + self._attempt_links(delivery.former[-1:], semconv.LINK_PREVIOUS_ATTEMPT)
+        self._dispatches[delivery.lease.token] = self._start(
+            semconv.SPAN_DISPATCH,
+            action,
+            parent=step,
+            kind=SpanKind.PRODUCER,
+            links=links,
+            start_ns=event.wall_ns,
+            attributes={
+                semconv.DISPATCH_ATTEMPT: delivery.attempts,
+                semconv.DISPATCH_RETRY: delivery.retry,
+                semconv.DISPATCH_REDELIVERED: delivery.attempts > 1,
+                semconv.LEASE_TIMEOUT: delivery.lease.timeout_s,
+                semconv.MESSAGING_SYSTEM: semconv.SYSTEM,
+                semconv.MESSAGING_OPERATION: "send",
+                semconv.MESSAGING_MESSAGE_ID: action.action_id,
+            },
+        )
+
+    def reported(self, event: Reported) -> None:
+        """Open the report's span under its step."""
+        action, report = event.delivery.action, event.report
+        links = self._http_link() + self._attempt_links(event.delivery.tokens, semconv.LINK_ATTEMPT) + _remote(report)
+        attributes: dict[str, str | bool | int | float] = {semconv.MESSAGING_OPERATION: "process"}
+        if report.success is not None:
+            attributes[semconv.REPORT_SUCCESS] = report.success
+        self._reports[_key(action)] = self._start(
+            semconv.SPAN_REPORT,
+            action,
+            parent=self._open_step(action, event.wall_ns),
+            kind=SpanKind.CONSUMER,
+            links=links,
+            start_ns=event.wall_ns,
+            attributes=attributes,
+        )
+
+    def answered(self, event: Answered) -> None:
+        """End the report's span; where it settled the action, its attempts and its step too."""
+        trace.get_current_span().set_attribute(semconv.REPORT_STATUS, event.status.value)
+        key = (event.session_id, event.report.action_id)
+        span = self._reports.pop(key, None)
+        if span is not None:
+            span.set_attribute(semconv.REPORT_STATUS, event.status.value)
+            if event.outcome is not None:
+                span.set_attributes(_outcome_attributes(event.outcome))
+            span.end(event.wall_ns)
+        if event.delivery is not None:
+            for token in event.delivery.tokens:
+                self._end_dispatch(token, event.wall_ns)
+            self._end_step(key, event.wall_ns)
+
+    def orphaned(self, event: Orphaned) -> None:
+        """End the orphan's span as an error; a `resend` or `give_up` span says what follows."""
+        orphan, action = event.orphan, event.orphan.action
+        token = orphan.tokens[-1] if orphan.tokens else ""
+        span = self._dispatches.get(token)
+        if span is not None:
+            span.set_attribute(semconv.DISPATCH_LATENESS, round(event.lateness_s, 6))
+        self._end_dispatch(token, event.wall_ns, error=semconv.ERROR_LEASE_EXPIRED)
+        links = self._attempt_links((token,), semconv.LINK_ORPHAN)
+        step = self._open_step(action, event.wall_ns)
+        gave_up = event.dead is not None
+        attributes: dict[str, str | bool | int | float] = {semconv.DISPATCH_ATTEMPT: orphan.attempts}
+        if event.dead is not None:
+            attributes[semconv.GIVE_UP_CAUSE] = event.dead.cause.value
+            attributes[semconv.ERROR_TYPE] = semconv.ERROR_GIVE_UP
+        marker = self._start(
+            semconv.SPAN_GIVE_UP if gave_up else semconv.SPAN_RESEND,
+            action,
+            parent=step,
+            links=links,
+            start_ns=event.wall_ns,
+            attributes=attributes,
+        )
+        if gave_up:
+            marker.set_status(_ERROR)
+        marker.end(event.wall_ns)
+        if gave_up:
+            self._end_step(_key(action), event.wall_ns, error=semconv.ERROR_GIVE_UP)
+
+    def pause_changed(self, event: PauseChanged) -> None:
+        """An event on the replay's span."""
+        replay = self._replays.get(event.session_id)
+        if replay is None:
+            return
+        if event.pause is None:
+            replay.span.add_event("resumed", timestamp=event.wall_ns)
+        else:
+            replay.span.add_event("paused", {semconv.PAUSE_REASON: event.pause.reason.value}, timestamp=event.wall_ns)
+
+    def withdrawn(self, event: Withdrawn) -> None:
+        """End what the cancelled deliveries left open, and the replay."""
+        for delivery in event.deliveries:
+            for token in delivery.tokens:
+                self._end_dispatch(token, event.wall_ns)
+            self._end_step(_key(delivery.action), event.wall_ns)
+        self.end_replay(event.session_id, end="cancelled", wall_ns=event.wall_ns)
+
+    # What the Validator says
+
+    def checked(self, details: CheckDetails) -> None:
+        """A `check` span under the validation's."""
+        finding = details.finding
+        span = self._start(
+            semconv.SPAN_CHECK,
+            details.action,
+            name=f"{semconv.SPAN_CHECK} {finding.checker}",
+            parent=self._open_validation(details.action, details.started_ns),
+            start_ns=details.started_ns,
+            attributes={
+                semconv.CHECKER: finding.checker,
+                semconv.VERIFICATION_STATUS: finding.verdict.value,
+                semconv.VERDICT_CONFIDENCE: round(finding.confidence, 4),
+                semconv.VERDICT_VERIFIED: finding.verified,
+                **({semconv.VERDICT_CATEGORY: finding.category.value} if finding.category else {}),
+                **({semconv.ERROR_TYPE: details.failure} if details.failure else {}),
+            },
+        )
+        if details.failure:
+            span.set_status(_ERROR)
+        span.end(details.ended_ns)
+
+    def validated(self, details: ValidationDetails) -> None:
+        """A `verdict` span, then the end of the validation's."""
+        result, action = details.result, details.action
+        attributes: dict[str, str | bool | int | float] = {
+            semconv.VERIFICATION_STATUS: result.verdict.value,
+            semconv.VERDICT_CONFIDENCE: round(result.confidence, 4),
+            semconv.VERDICT_VERIFIED: result.verified,
+        }
+        if result.category:
+            attributes[semconv.VERDICT_CATEGORY] = result.category.value
+        validation = self._open_validation(action, details.started_ns)
+        verdict = self._start(
+            semconv.SPAN_VERDICT, action, parent=validation, start_ns=details.ended_ns, attributes=attributes
+        )
+        verdict.end(details.ended_ns)
+        validation.set_attributes(attributes)
+        validation.end(details.ended_ns)
+        del self._validations[_key(action)]
+
+    # Parts
+
+    def _open_replay(self, session_id: str, replay_id: str, wall_ns: int) -> _Replay:
+        replay = self._replays.get(session_id)
+        if replay is not None and replay_id and replay.replay_id not in ("", replay_id):
+            self.end_replay(session_id, end="superseded")
+            replay = None
+        if replay is None:
+            attributes = {semconv.SESSION_ID: session_id, **({semconv.REPLAY_ID: replay_id} if replay_id else {})}
+            span = self._tracer.start_span(
+                semconv.SPAN_REPLAY, context=Context(), start_time=wall_ns, attributes=attributes
+            )
+            replay = self._replays[session_id] = _Replay(span, replay_id, wall_ns)
+        replay.last_ns = max(replay.last_ns, wall_ns)
+        return replay
+
+    def _open_step(self, action: Action, wall_ns: int) -> Span:
+        replay_id = action.payload.get("replay_id")
+        replay = self._open_replay(action.session_id, replay_id if isinstance(replay_id, str) else "", wall_ns)
+        key = _key(action)
+        step = self._steps.get(key)
+        if step is None:
+            step = self._steps[key] = self._start(semconv.SPAN_STEP, action, parent=replay.span, start_ns=wall_ns)
+            replay.steps.add(key)
+        return step
+
+    def _open_validation(self, action: Action, started_ns: int) -> Span:
+        key = _key(action)
+        span = self._validations.get(key)
+        if span is None:
+            report = self._reports.get(key)
+            links = [_link(report.get_span_context(), semconv.LINK_REPORT)] if report is not None else []
+            span = self._validations[key] = self._start(
+                semconv.SPAN_VALIDATE, action, parent=self._steps.get(key), links=links, start_ns=started_ns
+            )
+        return span
+
+    def _end_step(self, key: Key, wall_ns: int, *, error: str | None = None) -> None:
+        step = self._steps.pop(key, None)
+        replay = self._replays.get(key[0])
+        if replay is not None:
+            replay.steps.discard(key)
+            replay.last_ns = max(replay.last_ns, wall_ns)
+        if step is not None:
+            _end(step, wall_ns, error)
+
+    def _end_dispatch(self, token: str, wall_ns: int | None, *, error: str | None = None) -> None:
+        span = self._dispatches.pop(token, None)
+        if span is None:
+            return
+        _end(span, wall_ns, error)
+        self._ended[token] = span.get_span_context()
+        while len(self._ended) > REMEMBERED_ATTEMPTS:
+            self._ended.popitem(last=False)
+
+    def _start(
+        self,
+        operation: str,
+        action: Action,
+        *,
+        parent: Span | None,
+        start_ns: int,
+        name: str | None = None,
+        kind: SpanKind = SpanKind.INTERNAL,
+        links: Sequence[Link] = (),
+        attributes: Attributes | None = None,
+    ) -> Span:
+        return self._tracer.start_span(
+            name or semconv.span_name(operation, action.type),
+            context=Context() if parent is None else trace.set_span_in_context(parent, Context()),
+            kind=kind,
+            links=links,
+            start_time=start_ns,
+            attributes={
+                semconv.ACTION_ID: action.action_id,
+                semconv.ACTION_TYPE: semconv.type_name(action.type),
+                semconv.SESSION_ID: action.session_id,
+                semconv.MACHINE_ID: action.machine_id,
+                **(attributes or {}),
+            },
+        )
+
+    def _attempt_links(self, tokens: Sequence[str], kind: str) -> list[Link]:
+        contexts = (
+            self._dispatches[t].get_span_context() if t in self._dispatches else self._ended.get(t) for t in tokens
+        )
+        return [_link(context, kind) for context in contexts if context is not None]
+
+    @staticmethod
+    def _http_link() -> list[Link]:
+        context = trace.get_current_span().get_span_context()
+        return [_link(context, semconv.LINK_HTTP)] if context.is_valid else []
+
+
+def _key(action: Action) -> Key:
+    return action.session_id, action.action_id
+
+
+def _link(context: SpanContext, kind: str) -> Link:
+    return Link(context, {semconv.LINK_KIND: kind})
+
+
+def _remote(report: Report) -> list[Link]:
+    if not report.traceparent:
+        return []
+    context = _PROPAGATOR.extract({"traceparent": report.traceparent[:64]}, context=Context())
+    remote = trace.get_current_span(context).get_span_context()
+    return [_link(remote, semconv.LINK_EXECUTE)] if remote.is_valid else []
+
+
+def _end(span: Span, wall_ns: int | None, error: str | None) -> None:
+    if error is not None:
+        span.set_attribute(semconv.ERROR_TYPE, error)
+        span.set_status(_ERROR)
+    span.end(wall_ns)
+
+
+def _outcome_attributes(outcome: Outcome) -> dict[str, str | bool]:
+    return {
+        semconv.VERIFICATION_STATUS: outcome.result.verdict.value,
+        semconv.VERDICT_VERIFIED: outcome.result.verified,
+        semconv.VERDICT_ROUTE: outcome.route.value,
+        semconv.REPORT_OVERRIDDEN: outcome.overridden,
+    }
