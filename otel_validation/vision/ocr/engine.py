@@ -1,0 +1,70 @@
+"""What an OCR engine is given and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Pixels = npt.NDArray[np.uint8]
+    """RGB, height x width x 3."""
+
+Box = tuple[float, float, float, float]
+"""x0, y0, x1, y1 in pixels, origin top left, x1 and y1 exclusive."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextBox:
+    """One line as an engine read it.
+
+    `box` is in pixels of the image that was read. `confidence` is in 0..1. `char_x` holds the centre of each
+    character of `text`, in pixels of that image, from left to right; it is empty where the engine gives none.
+    """
+
+    text: str
+    box: Box
+    confidence: float
+    char_x: tuple[float, ...] = ()
+
+    @property
+    def height(self) -> float:
+        """Height of the line's box, in pixels."""
+        return self.box[3] - self.box[1]
+
+    def shifted(self, dx: float, dy: float, scale: float = 1.0) -> TextBox:
+        """The same line in another frame: coordinates divided by `scale`, then moved by `dx`, `dy`."""
+        x0, y0, x1, y1 = (value / scale for value in self.box)
+        return TextBox(
+            text=self.text,
+            box=(x0 + dx, y0 + dy, x1 + dx, y1 + dy),
+            confidence=self.confidence,
+            char_x=tuple(x / scale + dx for x in self.char_x),
+        )
+
+
+class OcrEngine(Protocol):
+    """Reads the lines of text of a small image. Every method may be called from several threads at once."""
+
+    name: str
+
+    def read(
+        self, image: Pixels, *, near: tuple[float, float] | None = None, limit: int | None = None
+    ) -> list[TextBox]:
+        """Read `image` (RGB, uint8); an image without text gives an empty list, never None.
+
+        `near` (x, y in pixels) and `limit` are a hint: an engine that finds lines before it reads them may read
+        only the `limit` lines nearest to that point. Raises OcrUnavailableError where the engine cannot be loaded.
+        """
+
+    def warm_up(self) -> None:
+        """Load the weights and run once; raises OcrUnavailableError with what to install."""
+
+
+def distance(box: Box, point: tuple[float, float]) -> float:
+    """Distance in pixels from a point to a box; 0.0 inside it."""
+    dx = max(box[0] - point[0], 0.0, point[0] - box[2])
+    dy = max(box[1] - point[1], 0.0, point[1] - box[3])
+    return float((dx * dx + dy * dy) ** 0.5)
