@@ -1,0 +1,291 @@
+"""The label under the click: is it the one that the action was aimed at?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from otel_validation.delivery.action import Point, finite
+from otel_validation.errors import ImageError
+from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
+from otel_validation.vision.image import Frame, is_blank
+from otel_validation.vision.labels import (
+    around_click,
+    find_span,
+    partial_of,
+    split_line,
+    stacked,
+    under_click,
+)
+from otel_validation.vision.ocr.ppocr import PpOcrEngine
+from otel_validation.vision.surfaces import Surface, SurfaceFinder
+from otel_validation.vision.text import MatchKind, match
+
+if TYPE_CHECKING:
+    from otel_validation.validation.checker import Subject
+    from otel_validation.vision.ocr.engine import OcrEngine, Pixels, TextBox
+
+ROI_WIDTH, ROI_HEIGHT = 320, 96
+"""Pixels around the click at 100 %: labels are wide; 160 x 160 (the seed's) clips a third of them (measured)."""
+REFERENCE = (1920, 1080)
+"""The screen taken for 100 %; a larger capture is read at a proportionally larger scale."""
+LARGEST_SCALE = 4.0
+NEAREST = 3
+"""Lines read first; the others only where the label may go over several lines."""
+LEGIBLE = 0.6
+"""OCR confidence below which a text is not evidence of another label."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The region of interest: its pixels, its origin in the frame, and the click inside it."""
+
+    pixels: Pixels
+    box: tuple[int, int, int, int]
+    click: tuple[float, float]
+    click_px: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What stands under the click of one frame, and what follows from it."""
+
+    verdict: Verdict
+    category: FailureCategory | None
+    confidence: float
+    reasoning: str
+    place: _Place
+    labels: tuple[TextBox, ...] = ()
+    under: TextBox | None = None
+    surface: Surface | None = None
+    match: MatchKind | None = None
+
+
+class OcrRoiChecker:
+    """COMPLETE where the expected label is under the click; TERMINATE where another label or a foreign surface is.
+
+    The target is judged on the screen before the action where one was sent (that is what the click met), else on
+    the screen after it. A click that cannot be placed and a blank screen give CONTINUE, not verified; no readable
+    label gives CONTINUE with `ocr_text_missing`.
+
+    Evidence: `expected`, `text_under_click` (str or None), `boxes` (list of {text, box: [x0, y0, x1, y1] px,
+    confidence}), `roi` ([x0, y0, x1, y1] px), `click_px` ([x, y]), `surface` (str or None), `match` (how the texts
+    agree, or None), `frame` ("before" or "after"). They hold what the screen shows: they stay in the process.
+    """
+
+    name = "ocr_roi"
+
+    def __init__(self, engine: OcrEngine | None = None, *, surfaces: SurfaceFinder | None = None) -> None:
+        self._engine: OcrEngine = engine or PpOcrEngine()
+        self._surfaces = surfaces or SurfaceFinder(self._engine)
+
+    def warm_up(self) -> None:
+        """Load the OCR weights."""
+        self._engine.warm_up()
+
+    def applies(self, subject: Subject) -> bool:
+        """Whether there is a screenshot and an expected label. With no label there is nothing to find: a surface
+        alone does not tell a wrong click from a wanted one.
+        """
+        return subject.action.expected_text is not None and subject.report.has_screenshot
+
+    def check(self, subject: Subject) -> Finding:
+        """Judge one click; see the class for the rules and the evidence."""
+        expected = subject.action.expected_text or ""
+        evidence: dict[str, Any] = {"expected": expected}
+        try:
+            before, after = subject.before, subject.after
+        except ImageError as error:
+            reason = f"the screenshot cannot be read: {error.reason}"
+            return self._unverified(FailureCategory.IMAGE_INVALID, reason, evidence)
+        blank = [frame is not None and is_blank(frame) for frame in (before, after)]
+        if blank[1] or (after is None and blank[0]):
+            return self._unverified(FailureCategory.SCREEN_UNAVAILABLE, "the screen is blank", evidence)
+        if before is not None and after is not None and before.size != after.size:
+            reason = "the screens before and after differ in size"
+            return self._unverified(FailureCategory.UNKNOWN, reason, evidence)
+        at = _click(subject)
+        if isinstance(at, str):
+            return self._unverified(FailureCategory.UNKNOWN, at, evidence)
+        scale = _declared_scale(subject.report.window)
+        frames = {"before": None if blank[0] else before, "after": after}
+        readings = self._readings(frames, at, expected, scale)
+        name, reading = _decisive(readings)
+        return self._finding(reading, {**evidence, "frame": name})
+
+    def _readings(
+        self, frames: Mapping[str, Frame | None], at: Point, expected: str, scale: float | None
+    ) -> list[tuple[str, _Reading]]:
+        """Readings of the frames in order, up to the first that concludes."""
+        readings = []
+        for name, frame in frames.items():
+            if frame is None:
+                continue
+            reading = self._read(frame, at, expected, scale)
+            readings.append((name, reading))
+            if reading.verdict is not Verdict.CONTINUE:
+                break
+        return readings
+
+    def _read(self, frame: Frame, at: Point, expected: str, scale: float | None) -> _Reading:
+        place = _place(frame, at, scale or guess_scale(frame.size))
+        surface = self._surfaces.find(frame, place.click_px, scale or guess_scale(frame.size))
+        if surface is not None:
+            return _Reading(
+                Verdict.TERMINATE,
+                FailureCategory.UNEXPECTED_DIALOG
+                if surface is Surface.OS_DIALOG
+                else FailureCategory.WRONG_APPLICATION,
+                0.9,
+                f"the click is on the {surface.value.replace('_', ' ')}, not on the application",
+                place,
+                surface=surface,
+            )
+        labels = self._labels(place, NEAREST)
+        under = under_click(labels, place.click)
+        if under is not None and partial_of(under, expected):
+            labels = self._labels(place, None)
+            under = under_click(labels, place.click)
+        return _judge(place, labels, under, expected)
+
+    def _labels(self, place: _Place, limit: int | None) -> list[TextBox]:
+        lines = self._engine.read(place.pixels, near=place.click, limit=limit)
+        return [label for line in lines for label in split_line(line, place.pixels)]
+
+    def _unverified(self, category: FailureCategory, reason: str, evidence: Mapping[str, Any]) -> Finding:
+        return Finding(
+            checker=self.name,
+            verdict=Verdict.CONTINUE,
+            confidence=0.0,
+            reasoning=reason,
+            category=category,
+            verified=False,
+            evidence=evidence,
+        )
+
+    def _finding(self, reading: _Reading, evidence: Mapping[str, Any]) -> Finding:
+        place = reading.place
+        dx, dy = place.box[0], place.box[1]
+        shown = [label.shifted(dx, dy) for label in reading.labels]
+        return Finding(
+            checker=self.name,
+            verdict=reading.verdict,
+            confidence=round(min(1.0, max(0.0, reading.confidence)), 3),
+            reasoning=reading.reasoning,
+            category=reading.category,
+            evidence={
+                **evidence,
+                "text_under_click": None if reading.under is None else reading.under.text,
+                "boxes": [
+                    {"text": label.text, "box": [round(v) for v in label.box], "confidence": round(label.confidence, 3)}
+                    for label in shown
+                ],
+                "roi": list(place.box),
+                "click_px": list(place.click_px),
+                "surface": None if reading.surface is None else reading.surface.value,
+                "match": None if reading.match is None else reading.match.value,
+            },
+        )
+
+
+def guess_scale(size: tuple[int, int]) -> float:
+    """The display scale that a capture's size suggests: 1.0 up to 1920 x 1080, then in proportion."""
+    return min(LARGEST_SCALE, max(1.0, min(size[0] / REFERENCE[0], size[1] / REFERENCE[1])))
+
+
+def _declared_scale(window: Mapping[str, Any] | None) -> float | None:
+    """The scale that the agent declares (`window.dpi_scale`, 1.0 is 100 %); None where it is absent or absurd."""
+    scale = finite((window or {}).get("dpi_scale"))
+    return scale if scale is not None and 0.5 <= scale <= LARGEST_SCALE else None
+
+
+def _click(subject: Subject) -> Point | str:
+    """Where the click went, or why that is not known."""
+    report = subject.report
+    if report.position_given and report.position is None:
+        return "the reported position cannot be used"
+    at = report.position if report.position is not None else subject.action.aim
+    if at is None:
+        return "no position was reported and the action has none"
+    if not (0.0 <= at.x_pct <= 1.0 and 0.0 <= at.y_pct <= 1.0):
+        return "the position lies outside the screen"
+    return at
+
+
+def _place(frame: Frame, at: Point, scale: float) -> _Place:
+    x, y = (min(n - 1, math.floor(pct * n)) for pct, n in ((at.x_pct, frame.width), (at.y_pct, frame.height)))
+    half_w, half_h = ROI_WIDTH * scale / 2, ROI_HEIGHT * scale / 2
+    box = frame.clip((x - half_w, y - half_h, x + half_w, y + half_h))
+    return _Place(pixels=frame.crop(box), box=box, click=(x - box[0] + 0.5, y - box[1] + 0.5), click_px=(x, y))
+
+
+def _decisive(readings: list[tuple[str, _Reading]]) -> tuple[str, _Reading]:
+    """The last reading where it concludes, else the first: what the click met outweighs what came after it."""
+    return readings[-1] if readings[-1][1].verdict is Verdict.COMPLETE else readings[0]
+
+
+def _judge(place: _Place, labels: list[TextBox], under: TextBox | None, expected: str) -> _Reading:
+    """The rules of the class on one frame's labels."""
+    near = under or around_click(labels, place.click, place.pixels)
+    if near is None:
+        return _missing(place, labels, "no readable label is under the click")
+    found = _expected_at(place.click, near, labels, expected)
+    if found is not None:
+        label, kind, score = found
+        return _complete(place, labels, label, kind, score if under is not None else score * 0.9)
+    kind = match(expected, near.text).kind
+    if kind is MatchKind.UNSURE or (partial_of(near, expected) and _at_edge(near, place)):
+        return _missing(place, labels, "the label under the click is too close to the expected one to tell", near)
+    if under is None or near.confidence < LEGIBLE or not _says_something(near, expected):
+        return _missing(place, labels, "no other label is clearly under the click", near)
+    return _Reading(
+        Verdict.TERMINATE,
+        FailureCategory.WRONG_TARGET,
+        near.confidence * 0.95,
+        "another label is under the click",
+        place,
+        tuple(labels),
+        near,
+        match=kind,
+    )
+
+
+def _expected_at(
+    click: tuple[float, float], near: TextBox, labels: list[TextBox], expected: str
+) -> tuple[TextBox, MatchKind, float] | None:
+    """The expected label where it is the one at the click: alone, over several lines, or as a span of a line."""
+    whole = match(expected, near.text)
+    if whole.accepted:
+        return near, whole.kind, whole.score
+    joined = stacked(near, labels, expected)
+    if joined is not None:
+        return joined, match(expected, joined.text).kind, 0.95
+    span = find_span(near, expected)
+    if span is not None and span.x0 - near.height / 2 <= click[0] <= span.x1 + near.height / 2:
+        return near, MatchKind.EXACT, 0.85
+    return None
+
+
+def _complete(place: _Place, labels: list[TextBox], under: TextBox, kind: MatchKind, score: float) -> _Reading:
+    reasoning = f"the expected label is under the click ({kind.value})"
+    return _Reading(
+        Verdict.COMPLETE, None, score * under.confidence, reasoning, place, tuple(labels), under, match=kind
+    )
+
+
+def _missing(place: _Place, labels: list[TextBox], reasoning: str, under: TextBox | None = None) -> _Reading:
+    return _Reading(Verdict.CONTINUE, FailureCategory.OCR_TEXT_MISSING, 0.3, reasoning, place, tuple(labels), under)
+
+
+def _at_edge(label: TextBox, place: _Place) -> bool:
+    """Whether the region of interest cuts the label: the rest of it may lie outside."""
+    margin = label.height / 2
+    return label.box[0] <= margin or label.box[2] >= place.pixels.shape[1] - margin
+
+
+def _says_something(label: TextBox, expected: str) -> bool:
+    """Whether the text is a label: one character is one only where one is expected and it is read for certain."""
+    count = sum(char.isalnum() for char in label.text)
+    return count >= 2 or (count == 1 and len(expected.strip()) == 1 and label.confidence > 0.9)

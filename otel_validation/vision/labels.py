@@ -1,0 +1,222 @@
+"""From OCR lines to labels: lines cut where an engine merged neighbours, spans, two-line labels, what is under a
+click. Geometry only; no rule here knows a word.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+
+from otel_validation.vision.ocr.engine import Box, TextBox, distance
+from otel_validation.vision.text import LOOK_ALIKE, compact, fold, match
+
+if TYPE_CHECKING:
+    from otel_validation.vision.ocr.engine import Pixels
+
+Point = tuple[float, float]
+
+SPLIT_GAP = 0.62
+"""An ink gap wider than this part of a line's box height parts two labels. A word space is a quarter to a third of
+the font size, and a box is about 1.3 font sizes high; UI labels stand at least two thirds of a size apart."""
+INK = 40
+"""Grey levels by which a pixel differs from its line's background to count as ink."""
+TOUCH = 0.25
+"""A click this part of a line's height outside its box still touches the label (boxes are cut tight)."""
+REACH_X, REACH_Y = 1.2, 0.7
+"""A click so many line heights beside a label, on the same ground, belongs to its padding."""
+FILL_TOLERANCE = 6
+"""Grey levels per channel within which neighbouring pixels are one ground (JPEG noise, soft gradients)."""
+LINE_GAP = 0.9
+"""Lines of one label are at most this part of a line height apart."""
+MOST_LINES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where an expected text stands inside a label: character indices, and x from the first to past the last."""
+
+    start: int
+    end: int
+    x0: float
+    x1: float
+
+
+def split_line(line: TextBox, pixels: Pixels) -> list[TextBox]:
+    """The labels of one line: it is cut at ink gaps too wide for a space (field case D01).
+
+    `pixels` is the image that `line` was read from.
+    """
+    if len(line.char_x) != len(line.text) or len(line.text) < 2:
+        return [line]
+    gaps = _ink_gaps(line, pixels)
+    cuts = [_cut_index(line, gap) for gap in gaps]
+    parts: list[TextBox] = []
+    start, left = 0, line.box[0]
+    for cut, (gap_left, gap_right) in zip([*cuts, len(line.text)], [*gaps, (line.box[2], line.box[2])], strict=True):
+        part = _part(line, start, cut, left, gap_left)
+        if part is not None:
+            parts.append(part)
+        start, left = cut, gap_right
+    return parts or [line]
+
+
+def find_span(label: TextBox, expected: str) -> Span | None:
+    """Where `expected` stands in the label as whole words (a change of case ends a word where spaces are lost)."""
+    want = compact(fold(expected))
+    letters = [(char, index) for index, original in enumerate(label.text) for char in compact(fold(original))]
+    text = "".join(char for char, _ in letters)
+    if not want or len(label.char_x) != len(label.text):
+        return None
+    exact = any(char.isdigit() for char in want)
+    hay, needle = (text, want) if exact else (text.translate(LOOK_ALIKE), want.translate(LOOK_ALIKE))
+    at = hay.find(needle)
+    while at >= 0:
+        start, end = letters[at][1], letters[at + len(needle) - 1][1] + 1
+        if _starts_word(label.text, start) and _starts_word(label.text, end):
+            return Span(start, end, _edge(label, start), _edge(label, end))
+        at = hay.find(needle, at + 1)
+    return None
+
+
+def touches(label: TextBox, click: Point) -> bool:
+    """Whether the click is on the label, or within a quarter of a line height of its box."""
+    return distance(label.box, click) <= TOUCH * label.height
+
+
+def under_click(labels: list[TextBox], click: Point) -> TextBox | None:
+    """The label that the click touches; the nearest centre line where several overlap."""
+    touched = [label for label in labels if touches(label, click)]
+    return min(touched, key=lambda label: (distance(label.box, click), _off_centre(label, click)), default=None)
+
+
+def around_click(labels: list[TextBox], click: Point, pixels: Pixels) -> TextBox | None:
+    """The label whose padding the click is in: same ground, near enough, or alone on a bounded ground (a button).
+
+    None where the click is on open ground or the nearest label is another control's.
+    """
+    ground = _ground(pixels, click)
+    on_ground = [label for label in labels if _inside(label, ground)]
+    if not on_ground:
+        return None
+    nearest = min(on_ground, key=lambda label: distance(label.box, click))
+    dx = max(nearest.box[0] - click[0], click[0] - nearest.box[2], 0.0)
+    dy = max(nearest.box[1] - click[1], click[1] - nearest.box[3], 0.0)
+    if dx <= REACH_X * nearest.height and dy <= REACH_Y * nearest.height:
+        return nearest
+    bounded = ground[1] > 1 and ground[3] < pixels.shape[0] - 1 and ground[3] - ground[1] < 4 * nearest.height
+    return nearest if bounded and len(on_ground) == 1 and ground[0] > 1 and ground[2] < pixels.shape[1] - 1 else None
+
+
+def stacked(label: TextBox, labels: list[TextBox], expected: str) -> TextBox | None:
+    """The label of several lines that `label` belongs to and that reads `expected`; None where there is none."""
+    column = sorted((other for other in labels if _aligned(label, other)), key=lambda other: other.box[1])
+    at = column.index(label)
+    for count in range(2, MOST_LINES + 1):
+        for first in range(max(0, at - count + 1), at + 1):
+            lines = column[first : first + count]
+            if len(lines) == count and _close(lines):
+                joined = _join(lines)
+                if match(expected, joined.text).accepted:
+                    return joined
+    return None
+
+
+def partial_of(label: TextBox, expected: str) -> bool:
+    """Whether the label could be one line of a longer expected label."""
+    part, whole = compact(fold(label.text)), compact(fold(expected))
+    return 1 < len(part) < len(whole) and part.translate(LOOK_ALIKE) in whole.translate(LOOK_ALIKE)
+
+
+def _ink_gaps(line: TextBox, pixels: Pixels) -> list[tuple[float, float]]:
+    x0, y0, x1, y1 = (round(value) for value in line.box)
+    inset = max(0, round((y1 - y0) * 0.12))
+    grey = pixels[y0 + inset : y1 - inset, x0:x1].mean(axis=2)
+    if grey.size == 0:
+        return []
+    ground = np.median(grey, axis=0)
+    typical = float(np.median(ground))
+    ink = ((np.abs(grey - typical) > INK).any(axis=0)) | (np.abs(ground - typical) > INK)
+    columns = np.flatnonzero(ink)
+    if columns.size < 2:
+        return []
+    steps = np.diff(columns)
+    wide = np.flatnonzero(steps > SPLIT_GAP * (y1 - y0))
+    return [(float(x0 + columns[i] + 1), float(x0 + columns[i + 1])) for i in wide]
+
+
+def _cut_index(line: TextBox, gap: tuple[float, float]) -> int:
+    middle = (gap[0] + gap[1]) / 2
+    return sum(1 for x in line.char_x if x < middle)
+
+
+def _part(line: TextBox, start: int, end: int, x0: float, x1: float) -> TextBox | None:
+    text = line.text[start:end]
+    left = len(text) - len(text.lstrip())
+    right = len(text.rstrip())
+    if right <= left:
+        return None
+    chars = line.char_x[start + left : start + right]
+    return replace(line, text=text.strip(), box=(x0, line.box[1], x1, line.box[3]), char_x=chars)
+
+
+def _starts_word(text: str, index: int) -> bool:
+    """Whether a word may begin (or end) before the character at `index`."""
+    if index <= 0 or index >= len(text):
+        return True
+    left, right = text[index - 1], text[index]
+    if not left.isalnum() or not right.isalnum():
+        return True
+    return left.islower() and right.isupper()
+
+
+def _edge(label: TextBox, index: int) -> float:
+    if index <= 0:
+        return label.box[0]
+    if index >= len(label.char_x):
+        return label.box[2]
+    return (label.char_x[index - 1] + label.char_x[index]) / 2
+
+
+def _off_centre(label: TextBox, click: Point) -> float:
+    return abs((label.box[1] + label.box[3]) / 2 - click[1])
+
+
+def _ground(pixels: Pixels, click: Point) -> Box:
+    """The box of the evenly coloured area around the click."""
+    height, width = pixels.shape[:2]
+    seed = (min(width - 1, max(0, int(click[0]))), min(height - 1, max(0, int(click[1]))))
+    mask = np.zeros((height + 2, width + 2), np.uint8)
+    spread = (FILL_TOLERANCE,) * 3
+    flags = 4 | cv2.FLOODFILL_MASK_ONLY | (255 << 8)
+    _, _, _, (x, y, w, h) = cv2.floodFill(pixels.copy(), mask, seed, (0, 0, 0), spread, spread, flags)
+    return float(x), float(y), float(x + w), float(y + h)
+
+
+def _inside(label: TextBox, ground: Box) -> bool:
+    x, y = (label.box[0] + label.box[2]) / 2, (label.box[1] + label.box[3]) / 2
+    slack = label.height / 2
+    near_x = ground[0] - slack <= label.box[2] and label.box[0] <= ground[2] + slack
+    return ground[1] <= y <= ground[3] and near_x and (ground[0] <= x <= ground[2] or near_x)
+
+
+def _aligned(label: TextBox, other: TextBox) -> bool:
+    overlap = min(label.box[2], other.box[2]) - max(label.box[0], other.box[0])
+    narrower = min(label.box[2] - label.box[0], other.box[2] - other.box[0])
+    alike = 0.6 < other.height / max(1.0, label.height) < 1.67
+    return other is label or (alike and overlap > 0.5 * narrower)
+
+
+def _close(lines: list[TextBox]) -> bool:
+    return all(-0.5 * low.height < low.box[1] - high.box[3] < LINE_GAP * low.height for high, low in pairwise(lines))
+
+
+def _join(lines: list[TextBox]) -> TextBox:
+    x0, y0, x1, y1 = zip(*(line.box for line in lines), strict=True)
+    text = re.sub(r"-\s$", "-", " ".join(line.text.strip() for line in lines))
+    confidence = min(line.confidence for line in lines)
+    return TextBox(text=text, box=(min(x0), min(y0), max(x1), max(y1)), confidence=confidence)

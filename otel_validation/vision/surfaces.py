@@ -1,0 +1,288 @@
+"""Surfaces that are not the application: the browser's own chrome, the OS's bars.
+
+Structure decides: a wide, low, evenly filled field with small icons at its left, at the top of a window; a band
+along an edge of the screen, parted from what lies above by an edge over its whole width, with a clock at its end.
+A text is read only inside a structure already found (the field, the end of the band), to confirm it. So a page that
+shows an e-mail address, "Compte rendu operatoire" or "Knowledge base" is never taken for the address bar
+(DESIGN section 9).
+
+Lengths are in pixels at 100 % scale, as browsers and desktops draw them; the finder works on a reduced image.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from otel_validation.vision.image import Frame
+    from otel_validation.vision.ocr.engine import OcrEngine, Pixels
+
+Floats = npt.NDArray[np.float32]
+
+FLAT = 4
+"""Grey levels between neighbours within which an area is even: the faintest fields differ by 8 from their bar."""
+FIELD_MIN_WIDTH, FIELD_MIN_SHARE = 240, 0.18
+"""An address field is at least so many pixels, and so much of the screen's width, wide."""
+FIELD_HEIGHTS = (13, 46)
+FIELD_FILL = 0.5
+"""Share of its box that a field's ground covers; its text and icons take the rest."""
+NAV_WIDTH = 150
+"""Back, forward and reload stand within this distance left of the field."""
+ICON_SIZES = (5, 26)
+ABOVE = 90
+"""Tab strip and title bar lie within this distance above the field."""
+BELOW = 48
+"""Toolbar padding and a bookmarks bar lie within this distance under the field."""
+TOOLBAR_PAD = 7
+FIELD_READ = 360
+"""Length read of the field, from its left end: enough for a host name."""
+PANEL_REACH = 420
+"""A browser's pop-up reaches at most this far above, left or right of a click in it."""
+PANEL_LEAST, PANEL_FILL = 60, 0.4
+"""Smallest side of a pop-up, and the share of it that its ground covers."""
+BAR_HEIGHT = 64
+"""No taskbar or menu bar is higher than this."""
+CLOCK_WIDTH = 260
+"""The clock lies within this distance of the bar's end (one clock, tray icons, a show-desktop edge)."""
+EDGE_SHARE = 0.6
+"""Share of the columns over which a bar's border must be seen."""
+
+ADDRESS = re.compile(r"[a-z]{2,9}:/|www\.|(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[/:?]|$)|localhost|about:", re.IGNORECASE)
+"""What an address field holds, looked for inside a field only."""
+CLOCK = re.compile(r"(?<!\d)[0-2]?\d[:.h][0-5]\d(?!\d)")
+
+
+class Surface(StrEnum):
+    """What a click can land on instead of the application."""
+
+    TAB_STRIP = "tab_strip"
+    ADDRESS_BAR = "address_bar"
+    BOOKMARKS_BAR = "bookmarks_bar"
+    BROWSER_POPUP = "browser_popup"
+    TASKBAR = "taskbar"
+    MENU_BAR = "menu_bar"
+    OS_DIALOG = "os_dialog"
+
+
+@dataclass(frozen=True, slots=True)
+class _Strip:
+    """Rows of the screen at 100 % scale, over its whole width. `top` is the first row's y at that scale."""
+
+    pixels: Pixels
+    top: float
+    scale: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A candidate for the address field; coordinates at 100 % scale, in the screen."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
+class SurfaceFinder:
+    """Tells which foreign surface a click is on. Thread-safe: it holds the engine and nothing else."""
+
+    def __init__(self, engine: OcrEngine) -> None:
+        self._engine = engine
+
+    def find(self, frame: Frame, click: tuple[int, int], scale: float) -> Surface | None:
+        """The surface under `click` (pixels) of a screen drawn at `scale` (1.0 is 100 %); None for the application."""
+        return self._bar(frame, click, scale) or self._browser(frame, click, scale)
+
+    def _bar(self, frame: Frame, click: tuple[int, int], scale: float) -> Surface | None:
+        if click[1] >= frame.height - BAR_HEIGHT * scale:
+            return Surface.TASKBAR if self._is_bar(frame, click[1], scale, bottom=True) else None
+        if click[1] < BAR_HEIGHT * scale / 2:
+            return Surface.MENU_BAR if self._is_bar(frame, click[1], scale, bottom=False) else None
+        return None
+
+    def _is_bar(self, frame: Frame, y: int, scale: float, *, bottom: bool) -> bool:
+        """Whether a bar with a clock at its right end lies along the edge of the screen and holds row `y`."""
+        deep = BAR_HEIGHT * scale
+        y0 = frame.height - deep if bottom else 0
+        end = frame.crop((frame.width - CLOCK_WIDTH * scale, y0, frame.width, y0 + deep))
+        clocks = [line for line in self._engine.read(end) if CLOCK.search(line.text)]
+        if not clocks:
+            return False
+        strip = _strip(frame, y0, y0 + deep + (0 if bottom else 8 * scale), scale)
+        border = _border(strip, bottom=bottom)
+        if border is None:
+            return False
+        edge = (border + strip.top) * scale
+        centre = y0 + (clocks[0].box[1] + clocks[0].box[3]) / 2
+        return (y >= edge and centre > edge) if bottom else (y <= edge and centre < edge)
+
+    def _browser(self, frame: Frame, click: tuple[int, int], scale: float) -> Surface | None:
+        at = (click[0] / scale, click[1] / scale)
+        strip = _strip(frame, click[1] - (BELOW + 46) * scale, click[1] + (ABOVE + 46) * scale, scale)
+        for field in _fields(strip):
+            surface = _place_of(at, field, strip)
+            if surface is not None and self._is_address(frame, field, strip):
+                return surface
+        return self._popup(frame, at, scale)
+
+    def _popup(self, frame: Frame, at: tuple[float, float], scale: float) -> Surface | None:
+        panel = _panel(frame, at, scale)
+        if panel is None:
+            return None
+        strip = _strip(frame, (panel.y0 - 60) * scale, (panel.y0 + 40) * scale, scale)
+        for field in _fields(strip):
+            attached = field.y0 - 4 <= panel.y0 <= field.y1 + 16 and panel.y1 > field.y1 + 30
+            if attached and self._is_address(frame, field, strip):
+                return Surface.BROWSER_POPUP
+        return None
+
+    def _is_address(self, frame: Frame, field: _Field, strip: _Strip) -> bool:
+        """Icons at the field's left, and an address in it."""
+        if _icons_left(field, strip) < 1:
+            return False
+        box = (field.x0 - 4, field.y0 - 2, min(field.x1, field.x0 + FIELD_READ), field.y1 + 2)
+        x0, y0, x1, y1 = (value * strip.scale for value in box)
+        return any(
+            ADDRESS.search(line.text.replace(" ", "")) for line in self._engine.read(frame.crop((x0, y0, x1, y1)))
+        )
+
+
+def _strip(frame: Frame, y0: float, y1: float, scale: float) -> _Strip:
+    box = frame.clip((0, y0, frame.width, y1))
+    return _Strip(pixels=_reduced(frame.crop(box), scale), top=box[1] / scale, scale=scale)
+
+
+def _reduced(pixels: Pixels, scale: float) -> Pixels:
+    """The pixels at 100 % scale."""
+    if scale <= 1.01:
+        return pixels
+    size = (max(1, round(pixels.shape[1] / scale)), max(1, round(pixels.shape[0] / scale)))
+    return cv2.resize(pixels, size, interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
+
+
+def _even(pixels: Pixels) -> npt.NDArray[np.uint8]:
+    """1 where a pixel is like its left and upper neighbours."""
+    grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY).astype(np.int16)
+    even = np.ones(grey.shape, np.uint8)
+    even[:, 1:] &= (np.abs(np.diff(grey, axis=1)) < FLAT).astype(np.uint8)
+    even[1:] &= (np.abs(np.diff(grey, axis=0)) < FLAT).astype(np.uint8)
+    return even
+
+
+def _fields(strip: _Strip) -> list[_Field]:
+    """Wide, low, evenly filled boxes that stand clear of the screen's left edge, widest first."""
+    even = _even(strip.pixels)
+    count, _, stats, _ = cv2.connectedComponentsWithStats(even, connectivity=4)
+    least = max(FIELD_MIN_WIDTH, FIELD_MIN_SHARE * even.shape[1])
+    found = []
+    for x, y, w, h, area in stats[1:count]:
+        fits = w >= least and FIELD_HEIGHTS[0] <= h <= FIELD_HEIGHTS[1] and area >= FIELD_FILL * w * h
+        if fits and x > 24 and y > 0 and y + h < even.shape[0]:
+            found.append(_Field(float(x), float(y + strip.top), float(x + w), float(y + h + strip.top)))
+    return sorted(found, key=lambda field: field.x0 - field.x1)
+
+
+def _icons_left(field: _Field, strip: _Strip) -> int:
+    """Small marks between the field and the window's left side, on the field's rows."""
+    x0, x1 = max(0, int(field.x0 - NAV_WIDTH)), int(field.x0) - 3
+    y0, y1 = max(0, int(field.y0 - strip.top)), int(field.y1 - strip.top)
+    part = strip.pixels[y0:y1, x0:x1]
+    if part.shape[0] < 8 or part.shape[1] < 20:
+        return 0
+    grey = cv2.cvtColor(np.ascontiguousarray(part), cv2.COLOR_RGB2GRAY).astype(np.int16)
+    ink = (np.abs(grey - int(np.median(grey))) > 24).astype(np.uint8)
+    blobs = cv2.dilate(ink, np.ones((3, 3), np.uint8))
+    count, _, stats, _ = cv2.connectedComponentsWithStats(blobs, connectivity=8)
+    low, high = ICON_SIZES
+    return sum(1 for _, _, w, h, _ in stats[1:count] if low <= w <= high and low <= h <= high)
+
+
+def _place_of(at: tuple[float, float], field: _Field, strip: _Strip) -> Surface | None:
+    """Which part of the browser `at` is in, if `field` is its address field."""
+    x, y = at
+    if field.y0 - TOOLBAR_PAD <= y <= field.y1 + TOOLBAR_PAD:
+        return Surface.ADDRESS_BAR if _same_bar(x, field, strip) else None
+    if y < field.y0:
+        return Surface.TAB_STRIP if field.y0 - y <= ABOVE else None
+    if y - field.y1 > BELOW or not _same_bar(x, field, strip):
+        return None
+    return None if _line_between(field, y, strip) else Surface.BOOKMARKS_BAR
+
+
+def _same_bar(x: float, field: _Field, strip: _Strip) -> bool:
+    """Whether the field's own bar reaches `x`: the row just above or under the field has the bar's colour there."""
+    if field.x0 <= x <= field.x1:
+        return True
+    height, width = strip.pixels.shape[:2]
+    for row in (int(field.y0 - strip.top) - 3, int(field.y1 - strip.top) + 3):
+        if not 0 <= row < height:
+            continue
+        line = strip.pixels[row].astype(np.int16)
+        bar = np.median(line[int(field.x0) : int(field.x1)], axis=0)
+        near = line[max(0, int(x) - 6) : min(width, int(x) + 7)]
+        if np.abs(np.median(near, axis=0) - bar).max() <= 3 * FLAT:
+            return True
+    return False
+
+
+def _line_between(field: _Field, y: float, strip: _Strip) -> bool:
+    """Whether an edge over most of the field's columns parts it from row `y`."""
+    y0, y1 = int(field.y1 - strip.top) + 2, int(y - strip.top) + 6
+    part = strip.pixels[y0:y1, int(field.x0) : int(field.x1)].astype(np.int16)
+    if part.shape[0] < 2:
+        return False
+    steps = np.abs(np.diff(part, axis=0)).max(axis=2) >= FLAT
+    return bool((steps.mean(axis=1) >= EDGE_SHARE).any())
+
+
+def _panel(frame: Frame, at: tuple[float, float], scale: float) -> _Field | None:
+    """A bounded, evenly filled panel around `at`, at 100 % scale; None on open ground.
+
+    The click may be on a button of the panel, so the grounds of a few points around it are tried too.
+    """
+    left, top, right, bottom = (
+        value * scale
+        for value in (at[0] - PANEL_REACH, at[1] - PANEL_REACH, at[0] + PANEL_REACH, at[1] + PANEL_REACH / 2)
+    )
+    box = frame.clip((left, top, right, bottom))
+    small = _reduced(frame.crop(box), scale)
+    origin = box[0] / scale, box[1] / scale
+    even = _even(small)
+    _, areas, stats, _ = cv2.connectedComponentsWithStats(even, connectivity=4)
+    x, y = int(at[0] - origin[0]), int(at[1] - origin[1])
+    height, width = even.shape
+    for column, row in ((x, y), (x, y - 18), (x, y - 30), (x - 60, y), (x + 60, y)):
+        if not (0 <= column < width and 0 <= row < height) or not even[row, column]:
+            continue
+        px, py, w, h, area = (int(value) for value in stats[areas[row, column]])
+        free = px > 1 and px + w < width - 1 and py > 1 and py + h < height - 1
+        if (
+            free
+            and h >= PANEL_LEAST
+            and w >= PANEL_LEAST
+            and area >= PANEL_FILL * w * h
+            and px <= x <= px + w
+            and py <= y <= py + h
+        ):
+            return _Field(px + origin[0], py + origin[1], px + w + origin[0], py + h + origin[1])
+    return None
+
+
+def _border(strip: _Strip, *, bottom: bool) -> float | None:
+    """The row where a bar along the screen's edge begins (or ends, at the top): an edge across the screen."""
+    rows = strip.pixels.astype(np.int16)
+    steps = np.abs(rows[2:] - rows[:-2]).max(axis=2) >= FLAT
+    share = steps.mean(axis=1)
+    least, most = (18, BAR_HEIGHT)
+    height = len(rows)
+    candidates = [i for i in np.flatnonzero(share >= EDGE_SHARE) if least <= (height - i if bottom else i) <= most]
+    if not candidates:
+        return None
+    return float(max(candidates) if bottom else min(candidates))
