@@ -1,0 +1,74 @@
+"""Who may get what the plugin answers itself."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from cachetools import LRUCache
+
+from otel_validation.asgi.messages import Scope, header
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr
+
+Authorize = Callable[[Scope], Awaitable[bool]]
+"""Asked instead of the rules below: whether this request may be answered by the plugin."""
+
+CREDENTIALS = (b"authorization", b"x-api-key", b"cookie")
+REMEMBERED = 10_000
+
+
+class Guard:
+    """An answer of the plugin's own must not be easier to get than one of the host's.
+
+    In order: `authorize` decides where it is given; else the bearer token where one is set; else the request must
+    carry the credentials of a poll that the host itself answered with an action in the same session.
+    """
+
+    def __init__(self, token: SecretStr | None = None, authorize: Authorize | None = None) -> None:
+        self._token = token
+        self._authorize = authorize
+        self._accepted: LRUCache[str, bytes] = LRUCache(maxsize=REMEMBERED)
+
+    def learn(self, session_id: str, scope: Scope) -> None:
+        """The host answered this request with an action of this session."""
+        self._accepted[session_id] = _digest(scope)
+
+    async def allows(self, session_id: str, scope: Scope) -> bool:
+        """Whether the plugin may answer this request of this session."""
+        if self._authorize is not None:
+            return await self._authorize(scope)
+        if self._token is not None:
+            return self._bears_token(scope)
+        return hmac.compare_digest(self._accepted.get(session_id, b""), _digest(scope))
+
+    async def allows_operator(self, scope: Scope) -> bool:
+        """Whether the plugin may answer a request that belongs to no session: with the token, else from loopback."""
+        if self._authorize is not None:
+            return await self._authorize(scope)
+        return self._bears_token(scope) if self._token is not None else _from_loopback(scope)
+
+    def _bears_token(self, scope: Scope) -> bool:
+        expected = b"bearer " + (self._token.get_secret_value().encode() if self._token is not None else b"")
+        given = header(scope["headers"], b"authorization") or b""
+        return hmac.compare_digest(given[:7].lower() + given[7:], expected)
+
+
+def _digest(scope: Scope) -> bytes:
+    hashed = hashlib.sha256()
+    for name in CREDENTIALS:
+        value = header(scope["headers"], name)
+        hashed.update(b"\0" if value is None else b"\1%d:" % len(value) + value)
+    return hashed.digest()
+
+
+def _from_loopback(scope: Scope) -> bool:
+    client = scope.get("client")
+    try:
+        return client is not None and ipaddress.ip_address(client[0]).is_loopback
+    except ValueError:
+        return False

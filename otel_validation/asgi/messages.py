@@ -1,0 +1,193 @@
+"""ASGI messages: reading a body within a limit, holding a JSON answer, answering JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+RawHeaders = list[tuple[bytes, bytes]]
+
+
+class TooLargeError(Exception):
+    """Raised when a request body exceeds its limit."""
+
+
+class DisconnectedError(Exception):
+    """Raised when the client went away before its request was whole."""
+
+
+def header(headers: RawHeaders, name: bytes) -> bytes | None:
+    """The first header of this lower-case name."""
+    return next((value for key, value in headers if key.lower() == name), None)
+
+
+def replace_header(headers: RawHeaders, name: bytes, value: bytes) -> RawHeaders:
+    """The headers with exactly one `name`."""
+    return [(key, old) for key, old in headers if key.lower() != name] + [(name, value)]
+
+
+def is_plain_json(headers: RawHeaders) -> bool:
+    """Whether a body is JSON and not compressed: the only kind that is read."""
+    kind = (header(headers, b"content-type") or b"").split(b";")[0].strip().lower()
+    encoding = (header(headers, b"content-encoding") or b"identity").strip().lower()
+    return kind == b"application/json" and encoding == b"identity"
+
+
+async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
+    """The whole request body; raises TooLargeError before more than `limit` bytes are held."""
+    announced = header(scope["headers"], b"content-length")
+    if announced is not None and announced.isdigit() and int(announced) > limit:
+        raise TooLargeError
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise DisconnectedError
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size > limit:
+            raise TooLargeError
+        chunks.append(chunk)
+        if not message.get("more_body", False):
+            return b"".join(chunks)
+
+
+class Replayed:
+    """A `receive` that gives a body that was read already, then whatever the server says."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._body: bytes | None = body
+        self._receive = receive
+
+    async def __call__(self) -> Message:
+        """The body first, once."""
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await self._receive()
+
+
+@dataclass(slots=True)
+class Answer:
+    """A whole JSON answer of the host, as it was sent."""
+
+    start: Message
+    body: bytes
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return int(self.start["status"])
+
+    def parsed(self) -> Mapping[str, Any] | None:
+        """The JSON object; None for anything else."""
+        return parse_object(self.body)
+
+    def with_members(self, members: Mapping[str, Any]) -> Answer:
+        """The same object with further members at its end; the host's own bytes stay as they are."""
+        head = self.body.rstrip()[:-1].rstrip()
+        comma = b"" if head.endswith(b"{") else b","
+        return self.with_body(head + comma + dump(members)[1:])
+
+    def with_body(self, body: bytes) -> Answer:
+        """Another body under the same status and headers; the length is right."""
+        headers = replace_header(list(self.start["headers"]), b"content-length", str(len(body)).encode())
+        return Answer({**self.start, "headers": headers}, body)
+
+    async def send(self, send: Send) -> None:
+        """Send it whole."""
+        await send(self.start)
+        await send({"type": "http.response.body", "body": self.body, "more_body": False})
+
+
+class AnswerHold:
+    """A `send` for the host that holds a plain JSON answer until it is whole; `whole` then decides what is sent.
+
+    Anything else passes through message by message, untouched: other content types, compressed or streamed answers of
+    another kind, errors, files sent by path, and a JSON answer longer than `limit`.
+    """
+
+    def __init__(self, send: Send, *, limit: int, whole: Callable[[Answer], Awaitable[None]]) -> None:
+        self._send = send
+        self._limit = limit
+        self._whole = whole
+        self._start: Message | None = None
+        self._held: list[Message] = []
+        self._size = 0
+        self._passing = False
+
+    async def __call__(self, message: Message) -> None:
+        """Hold or pass on."""
+        if self._passing:
+            await self._send(message)
+        elif message["type"] == "http.response.start" and is_plain_json(list(message.get("headers", []))):
+            self._start = message
+            self._held.append(message)
+        elif message["type"] == "http.response.body" and self._start is not None:
+            await self._hold(self._start, message)
+        else:
+            await self._let_go(message)
+
+    async def _hold(self, start: Message, message: Message) -> None:
+        self._size += len(message.get("body", b""))
+        self._held.append(message)
+        if self._size > self._limit:
+            await self._let_go()
+        elif not message.get("more_body", False):
+            self._passing = True
+            await self._whole(Answer(start, b"".join(m.get("body", b"") for m in self._held[1:])))
+
+    async def _let_go(self, *more: Message) -> None:
+        self._passing = True
+        for message in (*self._held, *more):
+            await self._send(message)
+        self._held.clear()
+
+
+def dump(value: object) -> bytes:
+    """Compact JSON that any UTF-8 reader can read (lone surrogates stay escaped)."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def parse_object(body: bytes) -> dict[str, Any] | None:
+    """A JSON object; None for what is none, is broken, or nests too deep to be read."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+async def answer_json(send: Send, status: int, value: object, *, headers: RawHeaders | None = None) -> None:
+    """Answer JSON; never cached."""
+    body = dump(value)
+    start = {
+        "type": "http.response.start",
+        "status": status,
+        "headers": [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"cache-control", b"no-store"),
+            *(headers or []),
+        ],
+    }
+    await Answer(start, body).send(send)
+
+
+async def disconnected(receive: Receive) -> bool:
+    """Whether the client is known to be gone; does not wait. The request's body must have been received."""
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        message = await receive()
+        return bool(message["type"] == "http.disconnect")
+    return False

@@ -1,0 +1,102 @@
+"""The middleware: what is not ours passes first, byte for byte."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+import anyio
+import sniffio
+from anyio.lowlevel import checkpoint
+
+from otel_validation.asgi.messages import App, DisconnectedError, Message, Receive, Scope, Send, TooLargeError
+from otel_validation.asgi.own import answer_metrics, answer_progress
+from otel_validation.asgi.poll import Poll
+from otel_validation.asgi.report import Answers, ReportCall
+
+if TYPE_CHECKING:
+    from otel_validation.asgi.wiring import Wiring
+
+logger = logging.getLogger(__name__)
+
+
+class ReplayMiddleware:
+    """Pure ASGI middleware around a replay server.
+
+    It reads polls and reports, answers heartbeats and the watchdog's counters, and runs the timer for as long as the
+    host's lifespan, or from the first poll or report where the lifespan never reaches it (a mounted application).
+    """
+
+    def __init__(self, app: App, *, wiring: Wiring) -> None:
+        self._app = app
+        self._wiring = wiring
+        self._answers = Answers()
+        self._limiter: anyio.CapacityLimiter | None = None
+        self._lazy: asyncio.Task[None] | None = None
+        settings = wiring.settings
+        self._routes = {
+            (method, path): call
+            for method, path, call in (
+                ("GET", settings.poll_path, self._poll),
+                ("HEAD", settings.poll_path, self._poll),
+                ("POST", settings.report_path, self._report),
+                ("POST", settings.progress_path, self._progress),
+                ("GET", settings.metrics_path, self._metrics),
+            )
+            if path
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Dispatch by scope type, then by path."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(scope, receive, send)
+            return
+        call = self._routes.get((scope["method"], _route_path(scope))) if scope["type"] == "http" else None
+        if call is None or not self._wiring.active():
+            await self._app(scope, receive, send)
+            return
+        self._serve_lazily()
+        await call(scope, receive, send)
+
+    async def _poll(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await Poll(self._wiring, scope, receive, send).answer(self._app)
+
+    async def _report(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(self._wiring.settings.max_reports_at_once)
+        await ReportCall(self._wiring, self._answers, scope, receive, send).answer(self._app, self._limiter)
+
+    async def _progress(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await answer_progress(self._wiring, scope, receive, send)
+        except (DisconnectedError, TooLargeError):
+            logger.debug("a heartbeat was not read")
+
+    async def _metrics(self, scope: Scope, _receive: Receive, send: Send) -> None:
+        await answer_metrics(self._wiring, scope, send)
+
+    async def _lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with anyio.create_task_group() as group:
+
+            async def on_started(message: Message) -> None:
+                if message["type"] == "lifespan.startup.complete" and self._wiring.active():
+                    group.start_soon(self._wiring.serve)
+                    await checkpoint()
+                await send(message)
+
+            await self._app(scope, receive, on_started)
+            group.cancel_scope.cancel()
+
+    def _serve_lazily(self) -> None:
+        """Start the timer where no lifespan did. The reference kept here is what keeps the task alive."""
+        if self._wiring.serving() or sniffio.current_async_library() != "asyncio":
+            return
+        if self._lazy is None or self._lazy.done() or self._lazy.get_loop() is not asyncio.get_running_loop():
+            self._lazy = asyncio.get_running_loop().create_task(self._wiring.serve(), name="otel_validation")
+
+
+def _route_path(scope: Scope) -> str:
+    """The path below the mount point."""
+    path, root = str(scope["path"]), str(scope.get("root_path", ""))
+    return path.removeprefix(root) if root and path.startswith(f"{root}/") else path

@@ -1,0 +1,187 @@
+"""One poll: answered by the host, or by the plugin where a resend, a pause or an action in flight is due."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+import anyio
+
+from otel_validation.asgi.messages import (
+    Answer,
+    AnswerHold,
+    App,
+    Receive,
+    Scope,
+    Send,
+    answer_json,
+    disconnected,
+    read_body,
+)
+from otel_validation.clock import stopwatch
+from otel_validation.delivery.action import LONGEST_ID, Action
+from otel_validation.delivery.engine import Forward, Held, PollAnswer, Ticket
+
+if TYPE_CHECKING:
+    from otel_validation.asgi.wiring import Wiring
+
+logger = logging.getLogger(__name__)
+
+NOTHING: Mapping[str, Any] = {"action": None, "replay_paused": False}
+
+
+class Poll:
+    """One request on the poll path."""
+
+    def __init__(self, wiring: Wiring, scope: Scope, receive: Receive, send: Send) -> None:
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        self._wiring = wiring
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._session_id = query.get("session_id", [""])[0]
+        self._machine_id = query.get("machine_id", [""])[0][:LONGEST_ID]
+        self._wait_s = _seconds(query.get("wait_s", ["0"])[0], wiring.settings.max_wait_s)
+
+    async def answer(self, app: App) -> None:
+        """Answer, through the host or not."""
+        if not 0 < len(self._session_id) <= LONGEST_ID:
+            await app(self._scope, self._receive, self._send)
+        elif self._scope["method"] == "HEAD":
+            await self._through_host(app, self._keep_unreceived)
+        else:
+            await self._respond(app)
+
+    async def _respond(self, app: App) -> None:
+        began = stopwatch()
+        allowed = await self._wiring.guard.allows(self._session_id, self._scope)
+        due = await self._wiring.engine.poll(self._session_id, hand_out=allowed)
+        if isinstance(due, Forward):
+            await self._through_host(app, self._deliver_waiting if due.waiting else self._deliver)
+        elif not allowed:
+            await answer_json(self._send, 401, {"detail": REFUSED})
+        elif isinstance(due, Held) and self._wait_s > 0:
+            await self._wait_then_respond(app, began)
+        else:
+            await self._send_own(due)
+
+    async def _wait_then_respond(self, app: App, began: float) -> None:
+        """Hold the poll while an action is in flight; a client that goes away ends the wait and gets nothing."""
+        await read_body(self._scope, self._receive, self._wiring.settings.max_report_bytes)
+        due: PollAnswer | None = None
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._cancel_when_gone, group.cancel_scope)
+            due = await self._until_released(began)
+            group.cancel_scope.cancel()
+        if due is None:
+            return
+        if isinstance(due, Forward):
+            await self._through_host(app, self._deliver_waiting if due.waiting else self._deliver)
+        else:
+            await self._send_own(due)
+
+    async def _until_released(self, began: float) -> PollAnswer:
+        while True:
+            remaining = self._wait_s - (stopwatch() - began)
+            if remaining <= 0 or not await self._wiring.engine.news(self._session_id, remaining):
+                return Held()
+            due = await self._wiring.engine.poll(self._session_id)
+            if not isinstance(due, Held):
+                return due
+
+    async def _cancel_when_gone(self, scope: anyio.CancelScope) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        scope.cancel()
+
+    async def _send_own(self, due: PollAnswer) -> None:
+        if isinstance(due, Ticket):
+            own = {**NOTHING, "action": due.delivery.action.payload, "delivery": self._delivery(due)}
+        elif isinstance(due, Held | Forward):
+            own = dict(NOTHING)
+        else:
+            own = {**NOTHING, "replay_paused": True, "pause": {"reason": due.reason.value, "message": due.message}}
+        await answer_json(self._send, 200, own)
+
+    # Through the host
+
+    async def _through_host(self, app: App, whole: Callable[[Answer], Awaitable[None]]) -> None:
+        hold = AnswerHold(self._send, limit=self._wiring.settings.max_poll_answer_bytes, whole=whole)
+        await app(self._scope, self._receive, hold)
+
+    async def _deliver(self, answer: Answer) -> None:
+        """The host answered: track the action it hands out before its bytes leave."""
+        action = self._action_in(answer)
+        if action is None:
+            await answer.send(self._send)
+            return
+        self._wiring.guard.learn(self._session_id, self._scope)
+        if await disconnected(self._receive):
+            await self._wiring.engine.park(action)
+            await answer.send(self._send)
+            return
+        ticket = await self._wiring.engine.dispatch(action)
+        if ticket is None:
+            # Two polls at once: the host let two actions go. This one waits its turn.
+            await answer.with_body(b'{"action":null,"replay_paused":false}').send(self._send)
+            return
+        await self._with_delivery(answer, ticket).send(self._send)
+
+    async def _deliver_waiting(self, answer: Answer) -> None:
+        """The host goes first (tail repush); where it has nothing, the waiting action leaves."""
+        if answer.status != 200 or self._action_in(answer) is not None:
+            await self._deliver(answer)
+            return
+        ticket = await self._wiring.engine.dispatch_waiting(self._session_id)
+        if ticket is None:
+            await answer.send(self._send)
+        else:
+            await self._send_own(ticket)
+
+    async def _keep_unreceived(self, answer: Answer) -> None:
+        """A host that runs its handler for HEAD lets an action go that no HEAD client can read: keep it."""
+        action = self._action_in(answer)
+        if action is not None:
+            self._wiring.guard.learn(self._session_id, self._scope)
+            await self._wiring.engine.park(action)
+        await answer.send(self._send)
+
+    def _action_in(self, answer: Answer) -> Action | None:
+        parsed = answer.parsed() if answer.status == 200 else None
+        payload = parsed.get("action") if parsed is not None else None
+        if not isinstance(payload, Mapping):
+            return None
+        action = Action.from_json(payload, session_id=self._session_id, machine_id=self._machine_id)
+        if action is None:
+            logger.warning("the host handed out an action with no usable action_id: it cannot be tracked")
+        return action
+
+    def _with_delivery(self, answer: Answer, ticket: Ticket) -> Answer:
+        return answer.with_members({"delivery": self._delivery(ticket)})
+
+    def _delivery(self, ticket: Ticket) -> Mapping[str, Any]:
+        delivery, lease = ticket.delivery, ticket.lease
+        return {
+            "token": lease.token,
+            "attempt": lease.attempt,
+            "retry": delivery.retry,
+            "redelivered": lease.attempt > 1,
+            "deadline": ticket.deadline.isoformat(),
+            "visibility_timeout_s": lease.timeout_s,
+            "traceparent": self._wiring.traceparent(lease.token),
+        }
+
+
+REFUSED = (
+    "an action of this session is due again, and this request carries other credentials than the poll that first got "
+    "it: set RPA_API_TOKEN, or give instrument() an `authorize`"
+)
+
+
+def _seconds(text: str, most: float) -> float:
+    try:
+        return min(max(float(text), 0.0), most)
+    except ValueError:
+        return 0.0

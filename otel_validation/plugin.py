@@ -1,0 +1,190 @@
+"""The composition root: `instrument(app)` wires everything, `uninstrument(app)` undoes it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
+from starlette.middleware import Middleware
+
+from otel_validation.asgi.guard import Authorize, Guard
+from otel_validation.asgi.middleware import ReplayMiddleware
+from otel_validation.asgi.wiring import Wiring
+from otel_validation.checkers.ocr_roi import OcrRoiChecker
+from otel_validation.clock import Clock, SystemClock
+from otel_validation.delivery.counters import Counters, Journal
+from otel_validation.delivery.engine import Engine
+from otel_validation.delivery.policy import DEFAULT_TIMEOUTS_S, DeliveryPolicy, RepushPosition
+from otel_validation.delivery.watchdog import Watchdog
+from otel_validation.errors import ConfigurationError
+from otel_validation.settings import Settings
+from otel_validation.stores.memory import MemoryStore
+from otel_validation.tracing.recorder import Recorder
+from otel_validation.validation.routing import Mode, OnUnverified, RoutingPolicy
+from otel_validation.validation.subject import ReportSubject
+from otel_validation.validation.validator import ValidationObserver, Validator
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
+    from starlette.applications import Starlette
+
+    from otel_validation.delivery.observer import Observer
+    from otel_validation.delivery.store import Store
+
+logger = logging.getLogger(__name__)
+
+
+class Plugin:
+    """The parts, wired: `engine`, `validator`, `watchdog`, `recorder`, `counters`.
+
+    Also usable without an application: `async with anyio.create_task_group() as tg: tg.start_soon(plugin.serve)`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        store: Store | None = None,
+        validator: Validator | None = None,
+        observers: Iterable[Observer] = (),
+        tracer_provider: TracerProvider | None = None,
+        authorize: Authorize | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.settings = settings or Settings()
+        self.clock = clock or SystemClock()
+        self.recorder = Recorder(tracer_provider, idle_s=self.settings.replay_idle_s)
+        self.counters = Counters()
+        self.validator = validator or default_validator(self.settings, observer=self.recorder)
+        policy = delivery_policy(self.settings)
+        self.engine = Engine(
+            store or MemoryStore(),
+            judge=self.validator.validate,
+            policy=policy,
+            routing=routing_policy(self.settings),
+            clock=self.clock,
+            observer=self.recorder,
+        )
+        for observer in (self.counters, Journal(max_resends=policy.max_resends), *observers):
+            self.engine.observers.add(observer)
+        self.watchdog = Watchdog(
+            self.engine,
+            max_sleep_s=self.settings.watchdog_scan_interval_s,
+            clock=self.clock,
+            chores=lambda: self.recorder.end_idle(self.clock.wall_ns()),
+        )
+        self.guard = Guard(self.settings.api_token, authorize)
+        self.active = True
+        self.wiring = Wiring(
+            engine=self.engine,
+            settings=self.settings,
+            guard=self.guard,
+            traceparent=self.recorder.traceparent,
+            counters=self.counters.snapshot,
+            serve=self.serve,
+            serving=lambda: self.watchdog.running or not self.settings.watchdog_enabled,
+            active=lambda: self.active,
+        )
+
+    async def serve(self) -> None:
+        """Run the timer and warm the checkers up, until cancelled; then close what is open."""
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._warm_up)
+                await self.watchdog.run()
+        finally:
+            self.recorder.close()
+
+    async def _warm_up(self) -> None:
+        if routing_policy(self.settings).mode is Mode.OFF or self.validator.warm:
+            return
+        try:
+            await self.validator.warm_up()
+        except Exception:
+            logger.exception("the checkers could not be warmed up: reports will not be confirmed")
+
+
+def instrument(
+    app: Starlette,
+    settings: Settings | None = None,
+    *,
+    store: Store | None = None,
+    validator: Validator | None = None,
+    observers: Iterable[Observer] = (),
+    tracer_provider: TracerProvider | None = None,
+    authorize: Authorize | None = None,
+    clock: Clock | None = None,
+) -> Plugin:
+    """Put leases, verdicts and traces around an existing Starlette or FastAPI replay server.
+
+    `settings` defaults to the `RPA_*` environment. `store` defaults to the in-memory one, `validator` to every checker
+    of the matrix, `tracer_provider` to the global one. `observers` hear what the engine does; `authorize` decides who
+    gets what the plugin answers itself (see `asgi.guard`). Instrumenting an application twice returns the first plugin.
+
+    The middleware goes innermost, so that the host's own middleware (authentication, CORS, compression) keeps its
+    say. Raises ConfigurationError where the application has started already.
+    """
+    known = getattr(app.state, "otel_validation", None)
+    if isinstance(known, Plugin) and known.active:
+        logger.warning("this application is instrumented already: the first plugin stays")
+        return known
+    if app.middleware_stack is not None:
+        msg = "the application has started already: call instrument(app) where it is built, before its first request"
+        raise ConfigurationError(msg)
+    plugin = Plugin(
+        settings,
+        store=store,
+        validator=validator,
+        observers=observers,
+        tracer_provider=tracer_provider,
+        authorize=authorize,
+        clock=clock,
+    )
+    app.user_middleware.append(Middleware(ReplayMiddleware, wiring=plugin.wiring))
+    app.state.otel_validation = plugin
+    return plugin
+
+
+def uninstrument(app: Starlette) -> None:
+    """Take the plugin out; requests pass through untouched from now on. Leases in flight are forgotten."""
+    plugin = getattr(app.state, "otel_validation", None)
+    if not isinstance(plugin, Plugin):
+        return
+    plugin.active = False
+    app.user_middleware[:] = [m for m in app.user_middleware if m.kwargs.get("wiring") is not plugin.wiring]
+    del app.state.otel_validation
+
+
+def default_validator(settings: Settings, *, observer: ValidationObserver | None = None) -> Validator:
+    """The Validator with every checker that is built in."""
+    return Validator(
+        [OcrRoiChecker()],
+        subject=partial(ReportSubject, pixel_budget=settings.image_max_pixels),
+        observer=observer,
+        workers=settings.validator_workers,
+    )
+
+
+def delivery_policy(settings: Settings) -> DeliveryPolicy:
+    """The delivery rules that the settings ask for."""
+    return DeliveryPolicy(
+        enabled=settings.watchdog_enabled,
+        visibility_timeout_s=settings.watchdog_orphan_timeout_s,
+        timeouts_s={**DEFAULT_TIMEOUTS_S, **settings.watchdog_timeouts_s},
+        max_resends=settings.watchdog_max_resends,
+        repush=RepushPosition(settings.watchdog_repush_position),
+        never_resend=settings.watchdog_skip_types,
+        total_lease_s=settings.lease_total_s,
+    )
+
+
+def routing_policy(settings: Settings) -> RoutingPolicy:
+    """The routing rules that the settings ask for."""
+    return RoutingPolicy(
+        mode=Mode(settings.validator_mode) if settings.validator_enabled else Mode.OFF,
+        accept_confidence=settings.validator_accept_confidence,
+        on_unverified=OnUnverified(settings.validator_on_unverified),
+    )
