@@ -95,6 +95,8 @@ class OcrRoiChecker:
         """Judge one click; see the class for the rules and the evidence."""
         expected = subject.action.expected_text or ""
         evidence: dict[str, Any] = {"expected": expected}
+        if not expected:
+            return self._unverified(FailureCategory.UNKNOWN, "no label is expected", evidence)
         try:
             before, after = subject.before, subject.after
         except ImageError as error:

@@ -1,0 +1,289 @@
+"""`otel-validation check`: judge clicks on screenshots on disk, one or a batch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from PIL import Image, ImageDraw
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from otel_validation.checkers.ocr_roi import OcrRoiChecker
+from otel_validation.clock import stopwatch
+from otel_validation.delivery.action import Point, finite
+from otel_validation.errors import ImageError, OcrUnavailableError
+from otel_validation.validation.subject import ReportSubject
+from otel_validation.validation.verdict import FailureCategory, Verdict
+
+if TYPE_CHECKING:
+    from otel_validation.validation.checker import Checker, Subject
+    from otel_validation.validation.verdict import Finding
+
+FINE, NOT_COMPLETE, USAGE, ENVIRONMENT = 0, 1, 2, 3
+PROGRESS_FROM = 20
+"""Cases from which a batch shows its progress (a case takes about 0.1 s, decoding included)."""
+ENGINES = ("ppocr",)
+
+EXAMPLES = """Judge whether a click landed on the label it was aimed at.
+
+Examples:
+
+  otel-validation check screen.png --at 0.265,0.295 --expect Imagerie
+
+  otel-validation check after.png --before before.png --at 509,236 --expect Imagerie --annotate judged.png
+
+  otel-validation check --batch cases.json --images screens/ --out verdicts.jsonl
+
+A case of a batch is {"case", "image", "x_pct", "y_pct", "expected_text", "action_type"}; a line of the output is
+{"case", "verdict", "failure_category", "confidence", "elapsed_ms"} (decoding the image is not in elapsed_ms).
+
+Exit codes: 0 complete (batch: every case was judged), 1 the verdict is not complete, 2 usage, 3 environment
+(a file that cannot be read, an OCR engine that is not installed).
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One click of a batch. `expected_text` may be None: then there is nothing to judge."""
+
+    name: str
+    image: str
+    at: Point | None
+    expected_text: str | None
+    action_type: str
+
+    @classmethod
+    def from_json(cls, value: object) -> Case | None:
+        """Read a case; None where it is not an object, or names no image or no case."""
+        if not isinstance(value, Mapping):
+            return None
+        name, image = value.get("case"), value.get("image")
+        if not isinstance(name, str) or not isinstance(image, str):
+            return None
+        expected, kind = value.get("expected_text"), value.get("action_type")
+        return cls(
+            name=name,
+            image=image,
+            at=Point.from_json(value),
+            expected_text=expected if isinstance(expected, str) else None,
+            action_type=kind if isinstance(kind, str) and kind else "click",
+        )
+
+
+@cache
+def _checker() -> Checker:
+    return OcrRoiChecker()
+
+
+def judge(subject: Subject) -> Finding:
+    """The finding on one subject: the single place where this command meets the checkers."""
+    return _checker().check(subject)
+
+
+def check(
+    image: Annotated[Path | None, typer.Argument(help="The screenshot after the action (PNG or JPEG).")] = None,
+    *,
+    at: Annotated[
+        str | None, typer.Option(metavar="X,Y", help="The click: fractions of the screen, or pixels (values above 1).")
+    ] = None,
+    expect: Annotated[str | None, typer.Option(metavar="TEXT", help="The label the click was aimed at.")] = None,
+    before: Annotated[Path | None, typer.Option(help="The screenshot before the action.")] = None,
+    action_type: Annotated[str, typer.Option(help="The type of the action.")] = "click",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    annotate: Annotated[Path | None, typer.Option(help="Write the screenshot with what was seen drawn on it.")] = None,
+    engine: Annotated[str, typer.Option(help=f"The OCR engine: {', '.join(ENGINES)}.")] = ENGINES[0],
+    batch: Annotated[Path | None, typer.Option(metavar="CASES.json", help="Judge every case of this file.")] = None,
+    images: Annotated[Path, typer.Option(help="The folder of the batch's images.")] = Path(),
+    out: Annotated[Path | None, typer.Option(metavar="VERDICTS.jsonl", help="Where a batch's verdicts go.")] = None,
+) -> None:
+    """Judge whether a click landed on the label it was aimed at."""
+    if engine not in ENGINES:
+        raise typer.BadParameter(f"{engine!r} is not one of: {', '.join(ENGINES)}", param_hint="--engine")
+    try:
+        if batch is not None:
+            code = _batch(batch, images, out)
+        else:
+            code = _single(image, at, expect, before, action_type, as_json=as_json, annotate=annotate)
+    except (OSError, ImageError, OcrUnavailableError) as error:
+        Console(stderr=True).print(f"error: {error}", style="red", highlight=False, markup=False, soft_wrap=True)
+        code = ENVIRONMENT
+    raise typer.Exit(code)
+
+
+check.__doc__ = EXAMPLES
+
+
+def _single(
+    image: Path | None,
+    at: str | None,
+    expect: str | None,
+    before: Path | None,
+    action_type: str,
+    *,
+    as_json: bool,
+    annotate: Path | None,
+) -> int:
+    if image is None:
+        raise typer.BadParameter("name a screenshot, or a batch with --batch", param_hint="IMAGE")
+    if at is None or expect is None or not expect.strip():
+        raise typer.BadParameter("a click needs --at X,Y and --expect TEXT", param_hint="--at / --expect")
+    numbers = _numbers(at)
+    probe = ReportSubject.from_image(image, at=None, before=before)
+    size = _require(probe)
+    subject = ReportSubject.from_image(
+        image, at=_point(numbers, size), expected_text=expect, before=before, action_type=action_type
+    )
+    _require(subject)
+    finding, elapsed_ms = _timed(subject)
+    if as_json:
+        typer.echo(json.dumps(_as_json(finding, elapsed_ms), ensure_ascii=False))
+    else:
+        _print(finding, elapsed_ms)
+    if annotate is not None:
+        _annotate(subject, finding, annotate)
+    return FINE if finding.verdict is Verdict.COMPLETE else NOT_COMPLETE
+
+
+def _batch(batch: Path, images: Path, out: Path | None) -> int:
+    if out is None:
+        raise typer.BadParameter("a batch needs --out VERDICTS.jsonl", param_hint="--out")
+    cases = _cases(batch)
+    unreadable: list[str] = []
+    with out.open("w", encoding="utf-8") as sheet:
+        for case in _with_progress(cases):
+            sheet.write(json.dumps(_judged(case, images, unreadable), ensure_ascii=False) + "\n")
+    for problem in unreadable:
+        typer.echo(f"not judged: {problem}", err=True)
+    typer.echo(f"{len(cases) - len(unreadable)} of {len(cases)} cases judged: {out}")
+    return ENVIRONMENT if unreadable else FINE
+
+
+def _cases(batch: Path) -> list[Case]:
+    try:
+        values = json.loads(batch.read_text("utf-8"))
+    except ValueError as error:
+        raise typer.BadParameter(f"{batch} is not JSON: {error}", param_hint="--batch") from error
+    read = [Case.from_json(value) for value in values] if isinstance(values, list) else [None]
+    cases = [case for case in read if case is not None]
+    if len(cases) < len(read):
+        raise typer.BadParameter(f"{batch} must be a list of cases with a `case` and an `image`", param_hint="--batch")
+    return cases
+
+
+def _judged(case: Case, images: Path, unreadable: list[str]) -> dict[str, Any]:
+    row: dict[str, Any] = {"case": case.name}
+    try:
+        subject = ReportSubject.from_image(
+            images / case.image, at=case.at, expected_text=case.expected_text, action_type=case.action_type
+        )
+        _require(subject)
+    except (OSError, ImageError) as error:
+        unreadable.append(f"{case.name}: {error}")
+        invalid = FailureCategory.IMAGE_INVALID.value
+        return row | {"verdict": "continue", "failure_category": invalid, "confidence": 0.0, "elapsed_ms": None}
+    finding, elapsed_ms = _timed(subject)
+    return row | {
+        "verdict": finding.verdict.value,
+        "failure_category": None if finding.category is None else finding.category.value,
+        "confidence": finding.confidence,
+        "elapsed_ms": elapsed_ms,
+    }
+
+
+def _with_progress(cases: list[Case]) -> Iterator[Case] | Iterable[Case]:
+    console = Console(stderr=True)
+    if len(cases) < PROGRESS_FROM or not console.is_terminal:
+        return cases
+    return track(cases, description="judging", console=console)
+
+
+def _require(subject: Subject) -> tuple[int, int]:
+    """Decode what was given, so that a file which is not an image is an error of the environment."""
+    _ = subject.before
+    frame = subject.after
+    if frame is None:  # pragma: no cover - from_image always sets it
+        raise ImageError("empty", "no screenshot")
+    return frame.size
+
+
+def _timed(subject: Subject) -> tuple[Finding, float]:
+    _checker().warm_up()
+    began = stopwatch()
+    finding = judge(subject)
+    return finding, round((stopwatch() - began) * 1e3, 2)
+
+
+def _numbers(at: str) -> tuple[float, float]:
+    try:
+        x, y = (finite(float(part)) for part in at.split(","))
+    except ValueError:
+        x = y = None
+    if x is None or y is None:
+        raise typer.BadParameter(f"{at!r} is not X,Y (0.265,0.295 or 509,236)", param_hint="--at")
+    return x, y
+
+
+def _point(numbers: tuple[float, float], size: tuple[int, int]) -> Point:
+    """Fractions as they are; where either value is above 1 both are pixels, at the middle of that pixel."""
+    x, y = numbers
+    if max(x, y) <= 1:
+        return Point(x, y)
+    return Point((x + 0.5) / size[0], (y + 0.5) / size[1])
+
+
+def _as_json(finding: Finding, elapsed_ms: float) -> dict[str, Any]:
+    return {
+        "verdict": finding.verdict.value,
+        "failure_category": None if finding.category is None else finding.category.value,
+        "confidence": finding.confidence,
+        "verified": finding.verified,
+        "reasoning": finding.reasoning,
+        "elapsed_ms": elapsed_ms,
+        "evidence": dict(finding.evidence),
+    }
+
+
+def _print(finding: Finding, elapsed_ms: float) -> None:
+    console = Console()
+    colour = {Verdict.COMPLETE: "green", Verdict.CONTINUE: "yellow", Verdict.TERMINATE: "red"}[finding.verdict]
+    console.print(finding.verdict.value, style=f"bold {colour}")
+    facts = {
+        "category": "-" if finding.category is None else finding.category.value,
+        "confidence": f"{finding.confidence:.2f}" + ("" if finding.verified else " (not verified)"),
+        "under the click": finding.evidence.get("text_under_click") or "-",
+        "surface": finding.evidence.get("surface") or "-",
+        "reasoning": finding.reasoning,
+        "took": f"{elapsed_ms:.0f} ms",
+    }
+    for name, value in facts.items():
+        console.print(f"{name:16} {value}", highlight=False, markup=False)
+    boxes = finding.evidence.get("boxes") or []
+    if boxes:
+        table = Table("text", "box (px)", "confidence")
+        for box in boxes:
+            table.add_row(box["text"].replace("[", r"\["), ", ".join(map(str, box["box"])), f"{box['confidence']:.2f}")
+        console.print(table)
+
+
+def _annotate(subject: Subject, finding: Finding, target: Path) -> None:
+    """Draw the region, the boxes and the click on the frame that was judged."""
+    frame = subject.before if finding.evidence.get("frame") == "before" else subject.after
+    if frame is None or "roi" not in finding.evidence:
+        raise ImageError("not_judged", "nothing to draw: " + finding.reasoning)
+    picture = Image.fromarray(frame.crop((0, 0, frame.width, frame.height)).copy())
+    draw = ImageDraw.Draw(picture)
+    width = max(1, round(frame.width / 1280))
+    draw.rectangle(finding.evidence["roi"], outline=(0, 90, 200), width=width)
+    for box in finding.evidence["boxes"]:
+        draw.rectangle(box["box"], outline=(0, 140, 60), width=width)
+    x, y = finding.evidence["click_px"]
+    for reach, colour in ((9, (255, 255, 255)), (8, (200, 30, 30))):
+        draw.ellipse((x - reach * width, y - reach * width, x + reach * width, y + reach * width), outline=colour)
+    picture.save(target, "PNG")
