@@ -22,16 +22,18 @@ import numpy.typing as npt
 
 if TYPE_CHECKING:
     from otel_validation.vision.image import Frame
-    from otel_validation.vision.ocr.engine import OcrEngine, Pixels
+    from otel_validation.vision.ocr.engine import OcrEngine, Pixels, TextBox
 
 Floats = npt.NDArray[np.float32]
 
+FLAT_PASSES = (4, 7)
+"""Grey levels between neighbours within which an area is even. The faintest fields differ by 8 from their bar, over
+two pixels; JPEG noise around letters is stronger than that. So each is tried."""
 FLAT = 4
-"""Grey levels between neighbours within which an area is even: the faintest fields differ by 8 from their bar."""
 FIELD_MIN_WIDTH, FIELD_MIN_SHARE = 240, 0.18
 """An address field is at least so many pixels, and so much of the screen's width, wide."""
 FIELD_HEIGHTS = (13, 46)
-FIELD_FILL = 0.5
+FIELD_FILL = 0.3
 """Share of its box that a field's ground covers; its text and icons take the rest."""
 NAV_WIDTH = 150
 """Back, forward and reload stand within this distance left of the field."""
@@ -41,8 +43,10 @@ ABOVE = 90
 BELOW = 48
 """Toolbar padding and a bookmarks bar lie within this distance under the field."""
 TOOLBAR_PAD = 7
-FIELD_READ = 360
-"""Length read of the field, from its left end: enough for a host name."""
+FIELD_READ, FIELD_OVERLAP, FIELD_READS = 360, 60, 4
+"""Length read of the field at a time, from its left end, and how often it is read on where a long host goes on."""
+UNBROKEN = 20
+"""A text of so many characters may be the beginning of a long host name."""
 PANEL_REACH = 420
 """A browser's pop-up reaches at most this far above, left or right of a click in it."""
 PANEL_LEAST, PANEL_FILL = 60, 0.4
@@ -51,6 +55,8 @@ BAR_HEIGHT = 64
 """No taskbar or menu bar is higher than this."""
 CLOCK_WIDTH = 260
 """The clock lies within this distance of the bar's end (one clock, tray icons, a show-desktop edge)."""
+BORDER_SLACK = 9
+"""A bar's border lies within this distance of where its clock says."""
 EDGE_SHARE = 0.6
 """Share of the columns over which a bar's border must be seen."""
 
@@ -108,20 +114,22 @@ class SurfaceFinder:
         return None
 
     def _is_bar(self, frame: Frame, y: int, scale: float, *, bottom: bool) -> bool:
-        """Whether a bar with a clock at its right end lies along the edge of the screen and holds row `y`."""
+        """Whether a bar with a clock at its right end lies along the edge of the screen and holds row `y`.
+
+        A bar's clock stands at half its height, so the clock tells where the bar's border must be.
+        """
         deep = BAR_HEIGHT * scale
-        y0 = frame.height - deep if bottom else 0
-        end = frame.crop((frame.width - CLOCK_WIDTH * scale, y0, frame.width, y0 + deep))
-        clocks = [line for line in self._engine.read(end) if CLOCK.search(line.text)]
-        if not clocks:
+        y0 = frame.height - deep if bottom else 0.0
+        end = self._engine.read(frame.crop((frame.width - CLOCK_WIDTH * scale, y0, frame.width, y0 + deep)))
+        centre = _clock_centre(end)
+        if centre is None:
             return False
-        strip = _strip(frame, y0, y0 + deep + (0 if bottom else 8 * scale), scale)
-        border = _border(strip, bottom=bottom)
-        if border is None:
+        border = 2 * (y0 + centre) - frame.height if bottom else 2 * centre
+        strip = _strip(frame, border - BORDER_SLACK * scale, border + BORDER_SLACK * scale, scale)
+        row = _crossing(strip, border / scale)
+        if row is None:
             return False
-        edge = (border + strip.top) * scale
-        centre = y0 + (clocks[0].box[1] + clocks[0].box[3]) / 2
-        return (y >= edge and centre > edge) if bottom else (y <= edge and centre < edge)
+        return y >= row * scale if bottom else y <= row * scale
 
     def _browser(self, frame: Frame, click: tuple[int, int], scale: float) -> Surface | None:
         at = (click[0] / scale, click[1] / scale)
@@ -147,11 +155,18 @@ class SurfaceFinder:
         """Icons at the field's left, and an address in it."""
         if _icons_left(field, strip) < 1:
             return False
-        box = (field.x0 - 4, field.y0 - 2, min(field.x1, field.x0 + FIELD_READ), field.y1 + 2)
-        x0, y0, x1, y1 = (value * strip.scale for value in box)
-        return any(
-            ADDRESS.search(line.text.replace(" ", "")) for line in self._engine.read(frame.crop((x0, y0, x1, y1)))
-        )
+        for step in range(FIELD_READS):
+            left = field.x0 - 4 + step * (FIELD_READ - FIELD_OVERLAP)
+            box = (left, field.y0 - 2, min(field.x1, left + FIELD_READ), field.y1 + 2)
+            if box[2] - left < FIELD_OVERLAP:
+                return False
+            x0, y0, x1, y1 = (value * strip.scale for value in box)
+            texts = [line.text.replace(" ", "") for line in self._engine.read(frame.crop((x0, y0, x1, y1)))]
+            if any(ADDRESS.search(text) for text in texts):
+                return True
+            if all(len(text) < UNBROKEN for text in texts):
+                return False
+        return False
 
 
 def _strip(frame: Frame, y0: float, y1: float, scale: float) -> _Strip:
@@ -167,25 +182,26 @@ def _reduced(pixels: Pixels, scale: float) -> Pixels:
     return cv2.resize(pixels, size, interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
 
 
-def _even(pixels: Pixels) -> npt.NDArray[np.uint8]:
+def _even(pixels: Pixels, flat: int) -> npt.NDArray[np.uint8]:
     """1 where a pixel is like its left and upper neighbours."""
     grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY).astype(np.int16)
     even = np.ones(grey.shape, np.uint8)
-    even[:, 1:] &= (np.abs(np.diff(grey, axis=1)) < FLAT).astype(np.uint8)
-    even[1:] &= (np.abs(np.diff(grey, axis=0)) < FLAT).astype(np.uint8)
+    even[:, 1:] &= (np.abs(np.diff(grey, axis=1)) < flat).astype(np.uint8)
+    even[1:] &= (np.abs(np.diff(grey, axis=0)) < flat).astype(np.uint8)
     return even
 
 
 def _fields(strip: _Strip) -> list[_Field]:
     """Wide, low, evenly filled boxes that stand clear of the screen's left edge, widest first."""
-    even = _even(strip.pixels)
-    count, _, stats, _ = cv2.connectedComponentsWithStats(even, connectivity=4)
-    least = max(FIELD_MIN_WIDTH, FIELD_MIN_SHARE * even.shape[1])
-    found = []
-    for x, y, w, h, area in stats[1:count]:
-        fits = w >= least and FIELD_HEIGHTS[0] <= h <= FIELD_HEIGHTS[1] and area >= FIELD_FILL * w * h
-        if fits and x > 24 and y > 0 and y + h < even.shape[0]:
-            found.append(_Field(float(x), float(y + strip.top), float(x + w), float(y + h + strip.top)))
+    height, width = strip.pixels.shape[:2]
+    least = max(FIELD_MIN_WIDTH, FIELD_MIN_SHARE * width)
+    found: list[_Field] = []
+    for flat in FLAT_PASSES:
+        count, _, stats, _ = cv2.connectedComponentsWithStats(_even(strip.pixels, flat), connectivity=4)
+        for x, y, w, h, area in stats[1:count]:
+            fits = w >= least and FIELD_HEIGHTS[0] <= h <= FIELD_HEIGHTS[1] and area >= FIELD_FILL * w * h
+            if fits and x > 24 and y > 0 and y + h < height:
+                found.append(_Field(float(x), float(y + strip.top), float(x + w), float(y + h + strip.top)))
     return sorted(found, key=lambda field: field.x0 - field.x1)
 
 
@@ -254,7 +270,7 @@ def _panel(frame: Frame, at: tuple[float, float], scale: float) -> _Field | None
     box = frame.clip((left, top, right, bottom))
     small = _reduced(frame.crop(box), scale)
     origin = box[0] / scale, box[1] / scale
-    even = _even(small)
+    even = _even(small, FLAT_PASSES[1])
     _, areas, stats, _ = cv2.connectedComponentsWithStats(even, connectivity=4)
     x, y = int(at[0] - origin[0]), int(at[1] - origin[1])
     height, width = even.shape
@@ -275,14 +291,25 @@ def _panel(frame: Frame, at: tuple[float, float], scale: float) -> _Field | None
     return None
 
 
-def _border(strip: _Strip, *, bottom: bool) -> float | None:
-    """The row where a bar along the screen's edge begins (or ends, at the top): an edge across the screen."""
-    rows = strip.pixels.astype(np.int16)
-    steps = np.abs(rows[2:] - rows[:-2]).max(axis=2) >= FLAT
-    share = steps.mean(axis=1)
-    least, most = (18, BAR_HEIGHT)
-    height = len(rows)
-    candidates = [i for i in np.flatnonzero(share >= EDGE_SHARE) if least <= (height - i if bottom else i) <= most]
-    if not candidates:
+def _clock_centre(lines: list[TextBox]) -> float | None:
+    """The y of the middle of the clock (with its date, where that stands above or under it)."""
+    clock = next((line for line in lines if CLOCK.search(line.text.replace(" ", ""))), None)
+    if clock is None:
         return None
-    return float(max(candidates) if bottom else min(candidates))
+    block = [
+        line
+        for line in lines
+        if min(line.box[2], clock.box[2]) > max(line.box[0], clock.box[0])
+        and max(line.box[1] - clock.box[3], clock.box[1] - line.box[3]) < clock.height / 2
+    ]
+    return (min(line.box[1] for line in block) + max(line.box[3] for line in block)) / 2
+
+
+def _crossing(strip: _Strip, near: float) -> float | None:
+    """The row nearest to `near` along which an edge runs over most of the screen's width; None without one."""
+    rows = strip.pixels.astype(np.int16)
+    if len(rows) < 3:
+        return None
+    steps = np.abs(rows[2:] - rows[:-2]).max(axis=2) >= FLAT_PASSES[0]
+    edges = np.flatnonzero(steps.mean(axis=1) >= EDGE_SHARE) + 1 + strip.top
+    return float(min(edges, key=lambda row: abs(row - near))) if edges.size else None
