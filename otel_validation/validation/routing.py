@@ -70,12 +70,13 @@ class RoutingPolicy:
 
 
 def route(result: ValidationResult, policy: RoutingPolicy) -> Route:
-    """The route of a verdict, whatever the mode."""
+    """The route of a verdict, whatever the mode; one that is not verified neither goes on nor retries."""
     if not result.validated:
         return Route.PAUSE if policy.on_unverified is OnUnverified.PAUSE else Route.CONTINUE
-    if result.verdict is Verdict.COMPLETE:
+    if result.verdict is Verdict.COMPLETE and result.verified:
         return Route.CONTINUE
-    if result.verdict is Verdict.CONTINUE or result.confidence < policy.accept_confidence:
+    sure = result.verified and result.confidence >= policy.accept_confidence
+    if result.verdict is not Verdict.TERMINATE or not sure:
         return Route.PAUSE
     return ROUTES.get(result.category or FailureCategory.UNKNOWN, Route.RETRY_WITH_RERESOLVE)
 
@@ -92,7 +93,8 @@ def decide(*, success: bool | None, error: str | None, result: ValidationResult,
     chosen = route(result, policy)
     if success is False or not result.validated:
         return Decision(success, error, chosen, overridden=False)
-    if result.verdict is Verdict.COMPLETE:
+    if result.verdict is Verdict.COMPLETE and result.verified:
         return Decision(success=True, error=error, route=chosen, overridden=success is None)
+    verdict = Verdict.TERMINATE if result.verdict is Verdict.TERMINATE else Verdict.CONTINUE
     category = result.category or FailureCategory.UNKNOWN
-    return Decision(False, f"validator_{result.verdict.value}: {category.value}", chosen, overridden=True)
+    return Decision(False, f"validator_{verdict.value}: {category.value}", chosen, overridden=True)

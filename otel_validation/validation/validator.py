@@ -59,11 +59,27 @@ class ValidationObserver:
         """A verdict was reached; not called where there was nothing to judge."""
 
 
+class _Run:
+    """One checker's run in a worker thread, which may outlive the wait for it."""
+
+    def __init__(self, checker: Checker, subject: Subject) -> None:
+        self._checker, self._subject = checker, subject
+        self.began = self.ended = False
+
+    def __call__(self) -> Finding:
+        self.began = True
+        try:
+            return self._checker.check(self._subject)
+        finally:
+            self.ended = True
+
+
 class Validator:
     """Judges reports.
 
     `checkers` by name; `matrix` names those of each action type in order; `budgets_s` bounds each checker's time by
-    action type. At most `workers` checks run at once, in threads; more of them wait.
+    action type, waiting for a thread included. At most `workers` checks run at once, in threads; more of them wait.
+    Where `workers` threads are stuck in checks past their budget, no more are started until one ends.
     """
 
     def __init__(
@@ -85,6 +101,7 @@ class Validator:
         self._observer = observer or ValidationObserver()
         self._workers = workers
         self._limiter: anyio.CapacityLimiter | None = None
+        self._stuck: list[_Run] = []
         self.warm = False
 
     async def warm_up(self) -> None:
@@ -101,7 +118,7 @@ class Validator:
         """
         subject = self._subject(action, report)
         checkers = [self._checkers[name] for name in self._matrix.get(action.type, ()) if name in self._checkers]
-        checkers = [checker for checker in checkers if checker.applies(subject)]
+        checkers = [checker for checker in checkers if _applies(checker, subject)]
         if not checkers:
             return _nothing_to_judge(report)
         began, started_ns = stopwatch(), self._clock.wall_ns()
@@ -124,8 +141,9 @@ class Validator:
         budget_s = self._budgets_s.get(subject.action.type, DEFAULT_BUDGET_S)
         finding, failure = _unsure(checker.name, f"took longer than {budget_s:g} s"), TIMED_OUT
         try:
-            with anyio.move_on_after(budget_s):
-                finding, failure = await self._in_thread(checker, subject), ""
+            if not self._all_stuck():
+                with anyio.move_on_after(budget_s):
+                    finding, failure = await self._in_thread(checker, subject), ""
         except Exception:
             logger.exception("checker %s crashed; the report counts as not confirmed", checker.name)
             finding, failure = _unsure(checker.name, "the checker crashed"), CRASHED
@@ -145,23 +163,36 @@ class Validator:
     async def _in_thread(self, checker: Checker, subject: Subject) -> Finding:
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(self._workers)
-        return await to_thread.run_sync(checker.check, subject, limiter=self._limiter, abandon_on_cancel=True)
+        run = _Run(checker, subject)
+        try:
+            return await to_thread.run_sync(run, limiter=self._limiter, abandon_on_cancel=True)
+        finally:
+            if run.began and not run.ended:
+                self._stuck.append(run)
+
+    def _all_stuck(self) -> bool:
+        """Whether as many checks as there are workers ran past their budget and still hold their threads."""
+        self._stuck = [run for run in self._stuck if not run.ended]
+        return len(self._stuck) >= self._workers
 
 
 def fold(findings: list[Finding], report: Report, *, elapsed_ms: float) -> ValidationResult:
     """One verdict of several findings.
 
-    The rule: a verified TERMINATE wins over everything, the surest first; then anything that is not COMPLETE makes
-    CONTINUE; COMPLETE needs every finding to be COMPLETE. Confidence is that of the finding that decided.
+    The rule: a verified TERMINATE wins over everything, the surest first; then anything that is not a verified
+    COMPLETE makes CONTINUE; COMPLETE needs every finding to be COMPLETE and verified, and at least one. Confidence is
+    that of the finding that decided.
     """
+    if not findings:
+        return _nothing_to_judge(report)
     stops = [f for f in findings if f.verdict is Verdict.TERMINATE and f.verified]
-    unsure = [f for f in findings if f.verdict is not Verdict.COMPLETE]
+    unsure = [f for f in findings if f.verdict is not Verdict.COMPLETE or not f.verified]
     decisive = max(stops, key=lambda f: f.confidence, default=None) or next(iter(unsure), None)
     if decisive is None:
         decisive = min(findings, key=lambda f: f.confidence)
     verdict, category, reasoning = decisive.verdict, decisive.category, decisive.reasoning
     verified = decisive.verified
-    if verdict is Verdict.TERMINATE and not verified:
+    if not verified:
         verdict = Verdict.CONTINUE
     if verdict is Verdict.COMPLETE and report.success is True and report.error:
         verdict, category, verified = Verdict.CONTINUE, FailureCategory.UNKNOWN, False
@@ -175,6 +206,15 @@ def fold(findings: list[Finding], report: Report, *, elapsed_ms: float) -> Valid
         findings=tuple(findings),
         elapsed_ms=elapsed_ms,
     )
+
+
+def _applies(checker: Checker, subject: Subject) -> bool:
+    """Whether the checker has a say; one that cannot tell is asked, so that its crash is seen and counted."""
+    try:
+        return checker.applies(subject)
+    except Exception:
+        logger.exception("checker %s could not tell whether it applies", checker.name)
+        return True
 
 
 def _unsure(checker: str, reasoning: str) -> Finding:
