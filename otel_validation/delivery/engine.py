@@ -13,6 +13,7 @@ import anyio
 
 from otel_validation.clock import Clock, SystemClock, stopwatch, utc
 from otel_validation.delivery.keyed import KeyedLocks, KeyedSignals
+from otel_validation.delivery.lease import DeliveryState
 from otel_validation.delivery.observer import (
     Answered,
     Dispatched,
@@ -112,8 +113,10 @@ class Engine:
 
     # Dispatch
 
-    async def poll(self, session_id: str) -> PollAnswer:
+    async def poll(self, session_id: str, *, hand_out: bool = True) -> PollAnswer:
         """An agent asks for work: the waiting action, a pause, nothing, or whatever the host has.
+
+        With `hand_out=False` a waiting action stays where it is, and the answer is `Held`.
 
         Expired leases of all sessions are swept first, so that a poll is right even where no timer runs.
         """
@@ -128,11 +131,11 @@ class Engine:
         async with self._store.session(session_id) as session:
             if session.pause is not None:
                 return session.pause
-            gate = session.gate(now) if self.policy.enabled else Gate.OPEN
-            delivery = self._hand_out(session, now) if gate is Gate.WAITING else None
+            gate = session.gate(now, serial=self.policy.enabled)
+            delivery = self._hand_out(session, now) if gate is Gate.WAITING and hand_out else None
         if delivery is not None:
             return self._leave(delivery, now)
-        return Held() if gate is Gate.HELD else Forward(waiting=gate is Gate.HOST_FIRST)
+        return Held() if gate in (Gate.HELD, Gate.WAITING) else Forward(waiting=gate is Gate.HOST_FIRST)
 
     async def dispatch(self, action: Action) -> Ticket | None:
         """The host hands out `action`: durable before the bytes leave. None where it must wait and was parked."""
@@ -146,7 +149,7 @@ class Engine:
         """Hand out the waiting action after the host had nothing; None where it is gone by now."""
         now = self._clock.now()
         async with self._store.session(session_id) as session:
-            open_now = session.gate(now) in (Gate.WAITING, Gate.HOST_FIRST)
+            open_now = session.gate(now, serial=self.policy.enabled) in (Gate.WAITING, Gate.HOST_FIRST)
             delivery = self._hand_out(session, now) if open_now else None
         return None if delivery is None else self._leave(delivery, now)
 
@@ -282,6 +285,8 @@ class Engine:
     async def expire(self, *, timer: bool = False) -> Scanned | None:
         """Claim every lease that ran out: resend or give up. None where the watchdog is disabled or nothing was due.
 
+        A resend that nobody polled for is given up too (`DeliveryPolicy.patience_for`); it was counted as an orphan
+        when its lease expired, and is not counted again.
         The cost is that of the leases that expired, not of those in flight. With `timer` a scan that found nothing is
         told to observers too.
         """
@@ -323,7 +328,7 @@ class Engine:
             await self._store.defer(session_id, now + QUARANTINE_S)
             return
         for expiry in expiries:
-            counts["orphans"] += 1
+            counts["orphans"] += expiry.orphan.state is DeliveryState.IN_FLIGHT
             counts["given_up" if expiry.dead is not None else "resent"] += 1
             self.observers.orphaned(
                 Orphaned(
@@ -332,7 +337,7 @@ class Engine:
                     orphan=expiry.orphan,
                     dead=expiry.dead,
                     age_s=now - expiry.orphan.first_dispatched_at,
-                    lateness_s=now - (expiry.orphan.due_at or now),
+                    lateness_s=0.0 if (due := expiry.orphan.due_at) is None else now - due,
                 )
             )
         if pause is not None:
@@ -365,10 +370,13 @@ class Engine:
         """Withdraw whatever waits or is in flight and lift a pause; later reports of it are duplicates."""
         await self._must_know(session_id)
         async with self._store.session(session_id) as session:
+            lifted = session.pause is not None
             withdrawn = session.cancel()
         self.observers.withdrawn(
             Withdrawn(session_id=session_id, wall_ns=self._clock.wall_ns(), deliveries=tuple(withdrawn))
         )
+        if lifted:
+            self._pause_changed(session_id, None)
         self._news.notify(session_id)
         return withdrawn
 
@@ -392,6 +400,7 @@ class Engine:
         self.observers.redriven(Redriven(session_id=session_id, wall_ns=self._clock.wall_ns(), delivery=delivery))
         if lifted:
             self._pause_changed(session_id, None)
+        self._news.notify(session_id)
         return delivery
 
     def inspect(self, session_id: str) -> AbstractAsyncContextManager[Session]:

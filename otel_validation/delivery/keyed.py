@@ -35,21 +35,33 @@ class KeyedLocks:
                 del self._held[key]
 
 
+@dataclass(slots=True)
+class _Awaited:
+    event: anyio.Event = field(default_factory=anyio.Event)
+    users: int = 0
+
+
 class KeyedSignals:
-    """Wakes whoever waits for news of a key; costs nothing where nobody waits."""
+    """Wakes whoever waits for news of a key; keeps nothing of a key that nobody waits for."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Hashable, anyio.Event] = {}
+        self._waiting: dict[Hashable, _Awaited] = {}
 
     async def wait(self, key: Hashable, timeout_s: float) -> bool:
         """Wait for `notify(key)`; False where `timeout_s` passed first."""
-        event = self._waiting.setdefault(key, anyio.Event())
-        with anyio.move_on_after(timeout_s) as scope:
-            await event.wait()
-        return not scope.cancelled_caught
+        awaited = self._waiting.setdefault(key, _Awaited())
+        awaited.users += 1
+        try:
+            with anyio.move_on_after(timeout_s):
+                await awaited.event.wait()
+        finally:
+            awaited.users -= 1
+            if not awaited.users and self._waiting.get(key) is awaited:
+                del self._waiting[key]
+        return awaited.event.is_set()
 
     def notify(self, key: Hashable) -> None:
         """Wake everybody who waits for `key`."""
-        event = self._waiting.pop(key, None)
-        if event is not None:
-            event.set()
+        awaited = self._waiting.pop(key, None)
+        if awaited is not None:
+            awaited.event.set()

@@ -14,7 +14,7 @@ class DeliveryState(StrEnum):
     """Where one action's delivery stands."""
 
     WAITING = "waiting"
-    """To be handed to the next poll: an orphan's resend, or an action that never left (parked)."""
+    """To be handed to the next poll: an orphan's resend, or an action that never left (parked, redriven)."""
     IN_FLIGHT = "in_flight"
     """Handed out; its lease runs."""
     SETTLED = "settled"
@@ -29,7 +29,7 @@ class GiveUpCause(StrEnum):
     """Why the last allowed attempt expired (DESIGN section 4, dead agent)."""
 
     AGENT_DEAD = "agent_dead"
-    """The agent has not polled for longer than the lease."""
+    """The agent has not polled for longer than the lease, or never came back for a resend."""
     AGENT_SLOW = "agent_slow"
     """The agent was sending heartbeats for this attempt and ran into the total deadline."""
     REPORT_LOST = "report_lost"
@@ -78,6 +78,8 @@ class Delivery:
     """While a report is judged the lease does not expire before this; a copy that waits is not handed out."""
     yields: bool = False
     """Whether the host's own queue goes first (tail repush)."""
+    unpolled_until: float | None = None
+    """A resend that no poll came for until then is given up: its agent is dead. None where it never left before."""
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -86,10 +88,18 @@ class Delivery:
 
     @property
     def due_at(self) -> float | None:
-        """When this delivery becomes an orphan, in seconds; None where it is not in flight."""
-        if self.state is not DeliveryState.IN_FLIGHT or self.lease is None:
+        """When time next changes this delivery, in seconds; None where it never does.
+
+        In flight: when its lease expires. A waiting resend: when its agent counts as dead (`unpolled_until`). An
+        action that has not left yet waits without limit.
+        """
+        if self.state is DeliveryState.IN_FLIGHT and self.lease is not None:
+            due = self.lease.deadline
+        elif self.state is DeliveryState.WAITING and self.unpolled_until is not None:
+            due = self.unpolled_until
+        else:
             return None
-        return self.lease.deadline if self.judged_until is None else max(self.lease.deadline, self.judged_until)
+        return due if self.judged_until is None else max(due, self.judged_until)
 
     def being_judged(self, now: float) -> bool:
         """Whether a report of it is under judgement."""
@@ -104,14 +114,21 @@ class Delivery:
             attempts=self.attempts + 1,
             lease=lease,
             former=self.tokens,
-            first_dispatched_at=self.first_dispatched_at or now,
+            first_dispatched_at=self.first_dispatched_at if self.tokens else now,
             judged_until=None,
             yields=False,
+            unpolled_until=None,
         )
 
-    def orphaned(self, *, yields: bool) -> Delivery:
-        """The lease expired and a resend is allowed: the action waits for the next poll."""
-        return replace(self, state=DeliveryState.WAITING, judged_until=None, yields=yields)
+    def orphaned(self, *, yields: bool, unpolled_until: float | None = None) -> Delivery:
+        """The lease expired and a resend is allowed: the action waits for the next poll, until `unpolled_until`."""
+        return replace(
+            self, state=DeliveryState.WAITING, judged_until=None, yields=yields, unpolled_until=unpolled_until
+        )
+
+    def given_up(self) -> Delivery:
+        """The last allowed attempt expired, or nobody came for it."""
+        return replace(self, state=DeliveryState.DEAD, judged_until=None, unpolled_until=None)
 
     def redriven(self) -> Delivery:
         """An operator puts a dead letter back: a fresh resend budget, the tokens stay known."""
@@ -122,5 +139,6 @@ class Delivery:
     def shifted(self, seconds: float) -> Delivery:
         """The delivery after a pause of `seconds`."""
         lease = self.lease.shifted(seconds) if self.lease is not None else None
-        until = None if self.judged_until is None else self.judged_until + seconds
-        return replace(self, lease=lease, judged_until=until)
+        judged = None if self.judged_until is None else self.judged_until + seconds
+        unpolled = None if self.unpolled_until is None else self.unpolled_until + seconds
+        return replace(self, lease=lease, judged_until=judged, unpolled_until=unpolled)

@@ -50,7 +50,11 @@ class Answered(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orphaned(Event):
-    """A lease expired. The action waits to be resent (`dead` is None) or was given up."""
+    """A lease expired. The action waits to be resent (`dead` is None) or was given up.
+
+    Where `orphan.state` is WAITING its lease had expired before (told then), and now its resend was given up since
+    nobody polled for it.
+    """
 
     orphan: Delivery
     dead: DeadLetter | None

@@ -56,3 +56,12 @@ class DeliveryPolicy:
         """Whether an orphan that was delivered `attempts` times is delivered once more."""
         forbidden = action.payload.get("resend") == "never" or action.type in self.never_resend
         return not forbidden and attempts <= self.max_resends
+
+    def patience_for(self, action: Action, attempts: int) -> float:
+        """How long a resend waits for a poll before its agent counts as dead, in seconds.
+
+        As long as the deliveries that are left would have taken: an agent that dies with an action is given up when
+        one that polls and never reports would be (after 90 s with the defaults; watchdog seed, R4). No attempt is
+        burnt by waiting: an agent that comes back in time has all that are left.
+        """
+        return self.timeout_for(action) * max(1, self.max_resends - attempts + 1)

@@ -54,7 +54,10 @@ class Gate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """One orphan and what became of it: `dead` is None where it waits to be resent."""
+    """One orphan and what became of it: `dead` is None where it waits to be resent.
+
+    `orphan` is the delivery as it was: in flight where a lease expired, waiting where nobody polled for a resend.
+    """
 
     orphan: Delivery
     delivery: Delivery
@@ -72,13 +75,25 @@ class Session:
     pause: Pause | None = None
     last_poll_at: float | None = None
 
+    def draft(self) -> Session:
+        """A copy whose changes leave this one alone."""
+        return replace(self, live=dict(self.live), dead=dict(self.dead) if self.dead else None)
+
+    def restore(self, before: Session) -> None:
+        """Be as `before` again."""
+        self.live, self.settled, self.dead = before.live, before.settled, before.dead
+        self.pause, self.last_poll_at = before.pause, before.last_poll_at
+
     # What a poll may get
 
-    def gate(self, now: float) -> Gate:
-        """What the next poll gets; `waiting()` is the action where it is WAITING or HOST_FIRST."""
+    def gate(self, now: float, *, serial: bool = True) -> Gate:
+        """What the next poll gets; `waiting()` is the action where it is WAITING or HOST_FIRST.
+
+        `serial` false: an action in flight holds nothing back (a disabled policy, whose leases never expire).
+        """
         if self.pause is not None:
             return Gate.PAUSED
-        if any(d.state is DeliveryState.IN_FLIGHT or d.being_judged(now) for d in self.live.values()):
+        if serial and any(d.state is DeliveryState.IN_FLIGHT or d.being_judged(now) for d in self.live.values()):
             return Gate.HELD
         waiting = self.waiting()
         if waiting is None:
@@ -93,20 +108,26 @@ class Session:
     def dispatch(self, action: Action, *, token: str, now: float, policy: DeliveryPolicy) -> Delivery | None:
         """The host hands out `action`. Returns its delivery, or None where it must wait and was parked.
 
-        An action waits where the session is paused or another is in flight; waiting burns no attempt.
+        An action waits where the session is paused, another is in flight, or another waited before it; waiting
+        burns no attempt.
         """
         known = self.live.get(action.action_id)
         delivery = known if known is not None else self._admit(action)
-        gate = self.gate(now)
-        if gate is Gate.PAUSED or (gate is Gate.HELD and policy.enabled):
+        gate = self.gate(now, serial=policy.enabled)
+        first = self.waiting() if gate is Gate.WAITING else None
+        overtakes = first is not None and first.action.action_id != action.action_id
+        if gate in (Gate.PAUSED, Gate.HELD) or overtakes:
             self.live.setdefault(action.action_id, delivery)
             return None
         return self._leave(delivery, token=token, now=now, policy=policy)
 
     def park(self, action: Action) -> None:
-        """The host let go of `action` but nobody received it: it waits, and goes first. Burns no attempt."""
+        """The host let go of `action` but nobody received it: it waits, and goes before the host's queue.
+
+        Burns no attempt. Those parked one after the other leave in that order.
+        """
         if action.action_id not in self.live:
-            self.live = {action.action_id: self._admit(action), **self.live}
+            self.live[action.action_id] = self._admit(action)
 
     def hand_out(self, *, token: str, now: float, policy: DeliveryPolicy) -> Delivery | None:
         """Dispatch the waiting action; None where none waits."""
@@ -118,7 +139,7 @@ class Session:
     def standing(self, action_id: str, token: str | None) -> Standing:
         """Match a report; one without a token (legacy agents) is matched by its action id."""
         live = self.live.get(action_id)
-        if live is not None:
+        if live is not None and live.tokens:
             return self._standing_of_live(live, token)
         settled = (self.settled or {}).get(action_id)
         if settled is not None:
@@ -143,6 +164,7 @@ class Session:
         if standing is Standing.LATE_SUPERSEDED and outcome.confirmed:
             return ReportStatus.STALE_ADOPTED, self._close(action_id, outcome)
         if standing is Standing.LATE_SUPERSEDED:
+            self.live[action_id] = replace(self.live[action_id], judged_until=None)
             return ReportStatus.STALE_REJECTED, None
         return self.refusal(standing), None
 
@@ -161,7 +183,11 @@ class Session:
             self.dead[action_id] = replace(letter, late_reports=letter.late_reports + 1)
 
     def extend(self, token: str, *, now: float, policy: DeliveryPolicy) -> Delivery | None:
-        """A heartbeat of the attempt in flight; None where `token` is not its token."""
+        """A heartbeat of the attempt in flight; None where `token` is not its token.
+
+        In a pause it counts from the moment the clocks stopped.
+        """
+        now = now if self.pause is None else min(now, self.pause.since)
         for action_id, delivery in self.live.items():
             lease = delivery.lease
             if delivery.state is DeliveryState.IN_FLIGHT and lease is not None and lease.token == token:
@@ -173,22 +199,22 @@ class Session:
     # What time does
 
     def next_due(self) -> float | None:
-        """When the earliest lease expires; None where none runs or the session is paused."""
+        """When time next changes something here (`Delivery.due_at`); None where it does not, or in a pause."""
         if self.pause is not None:
             return None
         return min((due for d in self.live.values() if (due := d.due_at) is not None), default=None)
 
     def expire(self, *, now: float, wall_ns: int, policy: DeliveryPolicy) -> list[Expiry]:
-        """Turn every lease that ran out into a waiting resend or a dead letter."""
-        expiries: list[Expiry] = []
+        """Turn every lease that ran out into a waiting resend or a dead letter.
+
+        A resend that no poll came for in `policy.patience_for` is a dead letter too, its agent is dead; polls that
+        had to leave it waiting (the host's queue goes first) give it that time anew.
+        """
         if self.pause is not None:
-            return expiries
-        for delivery in [d for d in self.live.values() if d.due_at is not None and d.due_at <= now]:
-            if policy.may_resend(delivery.action, delivery.attempts):
-                expiries.append(Expiry(delivery, self._requeue(delivery, policy), None))
-            else:
-                expiries.append(Expiry(delivery, delivery, self._give_up(delivery, now, wall_ns)))
-        return expiries
+            return []
+        due = [d for d in self.live.values() if d.due_at is not None and d.due_at <= now]
+        expiries = (self._expire(delivery, now, wall_ns, policy) for delivery in due)
+        return [expiry for expiry in expiries if expiry is not None]
 
     # What an operator does
 
@@ -222,6 +248,7 @@ class Session:
             if letter.dead_letter_id == dead_letter_id and self.dead is not None:
                 del self.dead[action_id]
                 delivery = letter.delivery.redriven()
+                self.live.pop(action_id, None)
                 self.live = {action_id: delivery, **self.live}
                 return delivery
         return None
@@ -244,9 +271,10 @@ class Session:
         dispatched = delivery.dispatched(token=token, now=now, timeout_s=policy.timeout_for(delivery.action))
         action_id = delivery.action.action_id
         self.live[action_id] = dispatched
-        for over in (self.settled, self.dead):
-            if over is not None:
-                over.pop(action_id, None)
+        if self.settled and action_id in self.settled:
+            self.settled = {known: settled for known, settled in self.settled.items() if known != action_id}
+        if self.dead:
+            self.dead.pop(action_id, None)
         return dispatched
 
     @staticmethod
@@ -254,13 +282,25 @@ class Session:
         if token is not None and token not in delivery.tokens:
             return Standing.UNKNOWN
         if delivery.state is DeliveryState.WAITING:
-            return Standing.LATE_WAITING if delivery.attempts else Standing.UNKNOWN
+            return Standing.LATE_WAITING
         current = delivery.lease is not None and token in (None, delivery.lease.token)
         return Standing.CURRENT if current else Standing.LATE_SUPERSEDED
 
-    def _requeue(self, orphan: Delivery, policy: DeliveryPolicy) -> Delivery:
+    def _expire(self, delivery: Delivery, now: float, wall_ns: int, policy: DeliveryPolicy) -> Expiry | None:
+        patience_s = policy.patience_for(delivery.action, delivery.attempts)
+        if delivery.state is DeliveryState.WAITING:
+            if self.last_poll_at is not None and self.last_poll_at + patience_s > now:
+                rearmed = replace(delivery, unpolled_until=self.last_poll_at + patience_s, judged_until=None)
+                self.live[delivery.action.action_id] = rearmed
+                return None
+            return Expiry(delivery, delivery, self._give_up(delivery, GiveUpCause.AGENT_DEAD, now, wall_ns))
+        if policy.may_resend(delivery.action, delivery.attempts):
+            return Expiry(delivery, self._requeue(delivery, now + patience_s, policy), None)
+        return Expiry(delivery, delivery, self._give_up(delivery, self._cause(delivery, now, policy), now, wall_ns))
+
+    def _requeue(self, orphan: Delivery, unpolled_until: float, policy: DeliveryPolicy) -> Delivery:
         action_id = orphan.action.action_id
-        waiting = orphan.orphaned(yields=policy.repush == "tail")
+        waiting = orphan.orphaned(yields=policy.repush == "tail", unpolled_until=unpolled_until)
         del self.live[action_id]
         if waiting.yields:
             self.live[action_id] = waiting
@@ -268,20 +308,22 @@ class Session:
             self.live = {action_id: waiting, **self.live}
         return waiting
 
-    def _give_up(self, orphan: Delivery, now: float, wall_ns: int) -> DeadLetter:
+    def _give_up(self, orphan: Delivery, cause: GiveUpCause, now: float, wall_ns: int) -> DeadLetter:
         action_id = orphan.action.action_id
         del self.live[action_id]
         letter = DeadLetter(
             dead_letter_id=f"{self.session_id}:{action_id}:{orphan.retry}",
-            delivery=replace(orphan, state=DeliveryState.DEAD, judged_until=None),
-            cause=self._cause(orphan, now),
+            delivery=orphan.given_up(),
+            cause=cause,
             age_s=now - orphan.first_dispatched_at,
             wall_ns=wall_ns,
         )
         self.dead = {**(self.dead or {}), action_id: letter}
         return letter
 
-    def _cause(self, orphan: Delivery, now: float) -> GiveUpCause:
+    def _cause(self, orphan: Delivery, now: float, policy: DeliveryPolicy) -> GiveUpCause:
+        if orphan.attempts <= policy.max_resends:
+            return GiveUpCause.ACTION_POISON
         lease = orphan.lease
         if lease is not None and lease.heartbeats:
             return GiveUpCause.AGENT_SLOW

@@ -24,13 +24,13 @@ class Store(Protocol):
         """Whether anything is kept of this session."""
 
     async def due(self, now: float, limit: int) -> list[str]:
-        """At most `limit` sessions whose earliest lease has expired, earliest first.
+        """At most `limit` sessions where something is due (`Session.next_due`), earliest first.
 
         A session named here may have changed by the time it is opened: whoever opens it checks again.
         """
 
     async def next_due(self) -> float | None:
-        """When the earliest lease of all expires; None where none runs."""
+        """When something is next due in any session; None where nothing is."""
 
     async def defer(self, session_id: str, until: float) -> None:
         """Do not name this session in `due` before `until`: its entry could not be processed."""

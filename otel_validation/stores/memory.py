@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -14,17 +13,16 @@ from otel_validation.delivery.session import Session
 if TYPE_CHECKING:
     from otel_validation.delivery.outcome import DeadLetter
 
-logger = logging.getLogger(__name__)
-
 IDLE_SESSIONS = 10_000
-"""Sessions with nothing in flight that are remembered, for duplicates; the least recently used go first."""
+"""Sessions with nothing but settled actions that are remembered, for duplicates; the least recently used go first."""
 
 
 class MemoryStore:
     """Sessions in a dict, deadlines in a heap whose outdated entries are dropped when they surface.
 
     One event loop at a time. A session's block must not await between reading and changing it: nothing does, since
-    every transition is synchronous. A block that raises leaves the session as its last completed call left it.
+    every transition is synchronous. Sessions that are paused or have dead letters are never forgotten: they wait for
+    an operator.
     """
 
     def __init__(self, *, idle_sessions: int = IDLE_SESSIONS) -> None:
@@ -40,8 +38,12 @@ class MemoryStore:
     async def session(self, session_id: str) -> AsyncIterator[Session]:
         """The session itself; see `Store.session`."""
         session = self._sessions.get(session_id) or Session(session_id)
+        before = session.draft()
         try:
             yield session
+        except BaseException:
+            session.restore(before)
+            raise
         finally:
             self._keep(session)
 
@@ -91,7 +93,7 @@ class MemoryStore:
             self._sessions.pop(session_id, None)
             return
         self._sessions[session_id] = session
-        if not session.live:
+        if not (session.live or session.dead or session.pause):
             self._idle[session_id] = None
             self._forget_oldest()
 
@@ -100,9 +102,7 @@ class MemoryStore:
             return
         oldest = next(iter(self._idle))
         del self._idle[oldest]
-        forgotten = self._sessions.pop(oldest)
-        if forgotten.dead:
-            logger.warning("more than %d idle sessions: forgot one with dead letters", self._idle_limit)
+        del self._sessions[oldest]
 
     def _index_tokens(self, session: Session) -> None:
         running = tuple(
