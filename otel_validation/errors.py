@@ -41,3 +41,14 @@ class OcrUnavailableError(OtelValidationError):
     def __init__(self, engine: str, message: str) -> None:
         super().__init__(message)
         self.engine = engine
+
+
+class AgentRefusedError(OtelValidationError):
+    """Raised when the server answers an agent with 401 or 403: no retry helps, the token has to be changed."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(
+            f"the server refuses this agent (HTTP {status}): set RPA_API_TOKEN (or the `token` argument) to the "
+            "token that the server was started with"
+        )
+        self.status = status
