@@ -1,0 +1,89 @@
+"""`otel-validation doctor`: what is configured, which engines load, is the exporter reachable."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import numpy as np
+import typer
+
+from otel_validation.cli.console import Exit, fail, print_json, print_table
+from otel_validation.cli.serve import read_settings
+from otel_validation.clock import stopwatch
+from otel_validation.errors import OtelValidationError
+from otel_validation.tracing.setup import ENDPOINTS, asked_exporter
+from otel_validation.vision.ocr.ppocr import PpOcrEngine
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """One thing looked at."""
+
+    what: str
+    ok: bool
+    detail: str
+
+
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False) -> None:
+    """Say what is configured, which OCR engines load, and whether the exporter can be reached.
+
+        otel-validation doctor --json
+
+    Exit code 3 where something that is asked for does not work.
+    """
+    examined = list(_examine())
+    if as_json:
+        print_json([asdict(e) for e in examined])
+    else:
+        rows = [{"what": e.what, "state": "ok" if e.ok else "FAILS", "detail": e.detail} for e in examined]
+        print_table("", ["what", "state", "detail"], rows)
+    if not all(e.ok for e in examined):
+        fail("something that is asked for does not work, see above", Exit.ENVIRONMENT)
+
+
+def _examine() -> Iterator[Examined]:
+    yield Examined("python", True, platform.python_version())
+    yield Examined("otel_validation", True, version("otel_validation"))
+    settings = read_settings()
+    yield Examined("watchdog", True, "on" if settings.watchdog_enabled else "off (RPA_WATCHDOG_ENABLED=0)")
+    yield Examined("validator", True, settings.validator_mode if settings.validator_enabled else "off")
+    yield Examined("api token", True, "set" if settings.api_token is not None else "none: loopback only")
+    yield _try("ocr ppocr (default)", _read_something)
+    yield _try("exporter", _reach_exporter)
+
+
+def _try(what: str, examine: Callable[[], str]) -> Examined:
+    try:
+        return Examined(what, True, examine())
+    except (OtelValidationError, OSError) as error:
+        return Examined(what, False, str(error))
+
+
+def _read_something() -> str:
+    engine = PpOcrEngine()
+    engine.warm_up()
+    began = stopwatch()
+    engine.read(np.full((96, 320, 3), 255, np.uint8))
+    return f"loads; an empty 320x96 crop in {(stopwatch() - began) * 1e3:.0f} ms"
+
+
+def _reach_exporter() -> str:
+    asked = asked_exporter()
+    if asked != "otlp":
+        return f"{asked}: spans are not sent anywhere" if asked == "none" else asked
+    endpoint = next((os.environ[name] for name in reversed(ENDPOINTS) if os.environ.get(name)), "http://localhost:4317")
+    parts = urlsplit(endpoint if "//" in endpoint else f"//{endpoint}")
+    port = parts.port or (443 if parts.scheme == "https" else 4317)
+    try:
+        socket.create_connection((parts.hostname or "localhost", port), timeout=3.0).close()
+    except OSError as error:
+        msg = f"{endpoint} cannot be reached ({error.strerror or error}): is the collector running?"
+        raise OSError(msg) from error
+    return f"otlp: {endpoint} answers"
