@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
 
 from otel_validation.delivery.action import Point, finite
 from otel_validation.errors import ImageError
@@ -22,6 +25,7 @@ from otel_validation.vision.labels import (
 from otel_validation.vision.ocr.ppocr import PpOcrEngine
 from otel_validation.vision.surfaces import Surface, SurfaceFinder
 from otel_validation.vision.text import MatchKind, match
+from otel_validation.vision.windows import dialog_around
 
 if TYPE_CHECKING:
     from otel_validation.validation.checker import Subject
@@ -29,6 +33,10 @@ if TYPE_CHECKING:
 
 ROI_WIDTH, ROI_HEIGHT = 320, 96
 """Pixels around the click at 100 %: labels are wide; 160 x 160 (the seed's) clips a third of them (measured)."""
+DIALOG_ZOOM = 1.5
+"""A whole dialog is read at this scale at least, as the region of interest is (small letters are lost below)."""
+STRETCH = 3.0
+"""How much wider the region gets where it cuts the label under the click."""
 REFERENCE = (1920, 1080)
 """The screen taken for 100 %; a larger capture is read at a proportionally larger scale."""
 LARGEST_SCALE = 4.0
@@ -131,15 +139,14 @@ class OcrRoiChecker:
                 break
         return readings
 
-    def _read(self, frame: Frame, at: Point, expected: str, scale: float | None) -> _Reading:
-        place = _place(frame, at, scale or guess_scale(frame.size))
-        surface = self._surfaces.find(frame, place.click_px, scale or guess_scale(frame.size))
+    def _read(self, frame: Frame, at: Point, expected: str, declared_scale: float | None) -> _Reading:
+        scale = declared_scale or guess_scale(frame.size)
+        place = _place(frame, at, scale)
+        surface = self._surfaces.find(frame, place.click_px, scale)
         if surface is not None:
             return _Reading(
                 Verdict.TERMINATE,
-                FailureCategory.UNEXPECTED_DIALOG
-                if surface is Surface.OS_DIALOG
-                else FailureCategory.WRONG_APPLICATION,
+                FailureCategory.WRONG_APPLICATION,
                 0.9,
                 f"the click is on the {surface.value.replace('_', ' ')}, not on the application",
                 place,
@@ -147,10 +154,36 @@ class OcrRoiChecker:
             )
         labels = self._labels(place, NEAREST)
         under = under_click(labels, place.click)
+        if under is not None and _is_cut(under, place, frame) and not match(expected, under.text).accepted:
+            place = _place(frame, at, scale, stretch=STRETCH)
+            labels = self._labels(place, NEAREST)
+            under = under_click(labels, place.click)
         if under is not None and partial_of(under, expected):
             labels = self._labels(place, None)
             under = under_click(labels, place.click)
-        return _judge(place, labels, under, expected)
+        reading = _judge(place, labels, under, expected)
+        if reading.category is FailureCategory.WRONG_TARGET and self._in_foreign_dialog(frame, place, scale, expected):
+            return replace(
+                reading,
+                category=FailureCategory.UNEXPECTED_DIALOG,
+                surface=Surface.OS_DIALOG,
+                reasoning="the click is in a dialog that does not show the expected label",
+            )
+        return reading
+
+    def _in_foreign_dialog(self, frame: Frame, place: _Place, scale: float, expected: str) -> bool:
+        """Whether the click is in a dialog that shows the expected label nowhere.
+
+        A dialog that shows it is the one the action was aimed at: there, another label is the wrong target.
+        """
+        labels = self._labels(place, None)
+        if any(_shows(label, labels, expected) for label in labels):
+            return False
+        dialog = dialog_around(frame, place.click_px, scale)
+        if dialog is None:
+            return False
+        labels = self._engine.read(_enlarged(frame.crop(dialog), DIALOG_ZOOM / scale))
+        return not any(_shows(label, labels, expected) for label in labels)
 
     def _labels(self, place: _Place, limit: int | None) -> list[TextBox]:
         lines = self._engine.read(place.pixels, near=place.click, limit=limit)
@@ -216,9 +249,9 @@ def _click(subject: Subject) -> Point | str:
     return at
 
 
-def _place(frame: Frame, at: Point, scale: float) -> _Place:
+def _place(frame: Frame, at: Point, scale: float, *, stretch: float = 1.0) -> _Place:
     x, y = (min(n - 1, math.floor(pct * n)) for pct, n in ((at.x_pct, frame.width), (at.y_pct, frame.height)))
-    half_w, half_h = ROI_WIDTH * scale / 2, ROI_HEIGHT * scale / 2
+    half_w, half_h = stretch * ROI_WIDTH * scale / 2, ROI_HEIGHT * scale / 2
     box = frame.clip((x - half_w, y - half_h, x + half_w, y + half_h))
     return _Place(pixels=frame.crop(box), box=box, click=(x - box[0] + 0.5, y - box[1] + 0.5), click_px=(x, y))
 
@@ -238,7 +271,7 @@ def _judge(place: _Place, labels: list[TextBox], under: TextBox | None, expected
         label, kind, score = found
         return _complete(place, labels, label, kind, score if under is not None else score * 0.9)
     kind = match(expected, near.text).kind
-    if kind is MatchKind.UNSURE or (partial_of(near, expected) and _at_edge(near, place)):
+    if kind is MatchKind.UNSURE:
         return _missing(place, labels, "the label under the click is too close to the expected one to tell", near)
     if under is None or near.confidence < LEGIBLE or not _says_something(near, expected):
         return _missing(place, labels, "no other label is clearly under the click", near)
@@ -270,6 +303,20 @@ def _expected_at(
     return None
 
 
+def _enlarged(pixels: Pixels, zoom: float) -> Pixels:
+    if zoom <= 1:
+        return pixels
+    return cv2.resize(pixels, None, fx=zoom, fy=zoom, interpolation=cv2.INTER_LINEAR).astype(np.uint8, copy=False)
+
+
+def _shows(label: TextBox, labels: list[TextBox], expected: str) -> bool:
+    """Whether the label is the expected one: alone, with those above and under it, or as most of its line."""
+    if match(expected, label.text).accepted or stacked(label, labels, expected) is not None:
+        return True
+    span = find_span(label, expected)
+    return span is not None and span.end - span.start > len(label.text) / 2
+
+
 def _complete(place: _Place, labels: list[TextBox], under: TextBox, kind: MatchKind, score: float) -> _Reading:
     reasoning = f"the expected label is under the click ({kind.value})"
     return _Reading(
@@ -281,10 +328,12 @@ def _missing(place: _Place, labels: list[TextBox], reasoning: str, under: TextBo
     return _Reading(Verdict.CONTINUE, FailureCategory.OCR_TEXT_MISSING, 0.3, reasoning, place, tuple(labels), under)
 
 
-def _at_edge(label: TextBox, place: _Place) -> bool:
-    """Whether the region of interest cuts the label: the rest of it may lie outside."""
+def _is_cut(label: TextBox, place: _Place, frame: Frame) -> bool:
+    """Whether the region of interest, and not the screen, ends where the label does."""
     margin = label.height / 2
-    return label.box[0] <= margin or label.box[2] >= place.pixels.shape[1] - margin
+    left = label.box[0] <= margin and place.box[0] > 0
+    right = label.box[2] >= place.pixels.shape[1] - margin and place.box[2] < frame.width
+    return left or right
 
 
 def _says_something(label: TextBox, expected: str) -> bool:

@@ -66,7 +66,10 @@ def split_line(line: TextBox, pixels: Pixels) -> list[TextBox]:
 
 
 def find_span(label: TextBox, expected: str) -> Span | None:
-    """Where `expected` stands in the label as whole words (a change of case ends a word where spaces are lost)."""
+    """Where `expected` stands in the label as whole words.
+
+    Where spaces are lost, a capital after a small letter and a count after a letter ("Changes23") begin a new word.
+    """
     want = compact(fold(expected))
     letters = [(char, index) for index, original in enumerate(label.text) for char in compact(fold(original))]
     text = "".join(char for char, _ in letters)
@@ -171,7 +174,7 @@ def _starts_word(text: str, index: int) -> bool:
     left, right = text[index - 1], text[index]
     if not left.isalnum() or not right.isalnum():
         return True
-    return left.islower() and right.isupper()
+    return (left.islower() and right.isupper()) or (left.isalpha() and right.isdigit())
 
 
 def _edge(label: TextBox, index: int) -> float:

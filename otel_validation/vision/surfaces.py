@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from otel_validation.vision.image import Frame
     from otel_validation.vision.ocr.engine import OcrEngine, Pixels, TextBox
 
-Floats = npt.NDArray[np.float32]
+Grey = npt.NDArray[np.uint8]
 
 FLAT_PASSES = (4, 7)
 """Grey levels between neighbours within which an area is even. The faintest fields differ by 8 from their bar, over
@@ -33,6 +33,8 @@ FLAT = 4
 FIELD_MIN_WIDTH, FIELD_MIN_SHARE = 240, 0.18
 """An address field is at least so many pixels, and so much of the screen's width, wide."""
 FIELD_HEIGHTS = (13, 46)
+FIELD_CLEAR = 24
+"""A field stands further than this from the screen's left edge: the navigation icons are there."""
 FIELD_FILL = 0.3
 """Share of its box that a field's ground covers; its text and icons take the rest."""
 NAV_WIDTH = 150
@@ -49,6 +51,8 @@ UNBROKEN = 20
 """A text of so many characters may be the beginning of a long host name."""
 PANEL_REACH = 420
 """A browser's pop-up reaches at most this far above, left or right of a click in it."""
+SIDE_SHARE = 0.8
+"""Share of its rows over which a pop-up's side must be seen."""
 PANEL_LEAST, PANEL_FILL = 60, 0.4
 """Smallest side of a pop-up, and the share of it that its ground covers."""
 BAR_HEIGHT = 64
@@ -79,9 +83,9 @@ class Surface(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Strip:
-    """Rows of the screen at 100 % scale, over its whole width. `top` is the first row's y at that scale."""
+    """Grey rows of the screen at 100 % scale, over its whole width. `top` is the first row's y at that scale."""
 
-    pixels: Pixels
+    pixels: Grey
     top: float
     scale: float
 
@@ -174,20 +178,20 @@ def _strip(frame: Frame, y0: float, y1: float, scale: float) -> _Strip:
     return _Strip(pixels=_reduced(frame.crop(box), scale), top=box[1] / scale, scale=scale)
 
 
-def _reduced(pixels: Pixels, scale: float) -> Pixels:
-    """The pixels at 100 % scale."""
-    if scale <= 1.01:
-        return pixels
-    size = (max(1, round(pixels.shape[1] / scale)), max(1, round(pixels.shape[0] / scale)))
-    return cv2.resize(pixels, size, interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
+def _reduced(pixels: Pixels, scale: float) -> Grey:
+    """The pixels in grey, at 100 % scale."""
+    grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
+    if scale > 1.01:
+        size = (max(1, round(grey.shape[1] / scale)), max(1, round(grey.shape[0] / scale)))
+        grey = cv2.resize(grey, size, interpolation=cv2.INTER_AREA)
+    return grey.astype(np.uint8, copy=False)
 
 
-def _even(pixels: Pixels, flat: int) -> npt.NDArray[np.uint8]:
+def _even(grey: Grey, flat: int) -> npt.NDArray[np.uint8]:
     """1 where a pixel is like its left and upper neighbours."""
-    grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY).astype(np.int16)
     even = np.ones(grey.shape, np.uint8)
-    even[:, 1:] &= (np.abs(np.diff(grey, axis=1)) < flat).astype(np.uint8)
-    even[1:] &= (np.abs(np.diff(grey, axis=0)) < flat).astype(np.uint8)
+    even[:, 1:] = cv2.absdiff(grey[:, 1:], grey[:, :-1]) < flat
+    even[1:] &= cv2.absdiff(grey[1:], grey[:-1]) < flat
     return even
 
 
@@ -197,11 +201,12 @@ def _fields(strip: _Strip) -> list[_Field]:
     least = max(FIELD_MIN_WIDTH, FIELD_MIN_SHARE * width)
     found: list[_Field] = []
     for flat in FLAT_PASSES:
-        count, _, stats, _ = cv2.connectedComponentsWithStats(_even(strip.pixels, flat), connectivity=4)
-        for x, y, w, h, area in stats[1:count]:
-            fits = w >= least and FIELD_HEIGHTS[0] <= h <= FIELD_HEIGHTS[1] and area >= FIELD_FILL * w * h
-            if fits and x > 24 and y > 0 and y + h < height:
-                found.append(_Field(float(x), float(y + strip.top), float(x + w), float(y + h + strip.top)))
+        _, _, stats, _ = cv2.connectedComponentsWithStats(_even(strip.pixels, flat), connectivity=4)
+        x, y, w, h, area = stats[1:].T
+        fits = (w >= least) & (h >= FIELD_HEIGHTS[0]) & (h <= FIELD_HEIGHTS[1]) & (area >= FIELD_FILL * w * h)
+        fits &= (x > FIELD_CLEAR) & (y > 0) & (y + h < height)
+        for left, top, wide, high, _ in stats[1:][fits].tolist():
+            found.append(_Field(left, top + strip.top, left + wide, top + high + strip.top))
     return sorted(found, key=lambda field: field.x0 - field.x1)
 
 
@@ -212,7 +217,7 @@ def _icons_left(field: _Field, strip: _Strip) -> int:
     part = strip.pixels[y0:y1, x0:x1]
     if part.shape[0] < 8 or part.shape[1] < 20:
         return 0
-    grey = cv2.cvtColor(np.ascontiguousarray(part), cv2.COLOR_RGB2GRAY).astype(np.int16)
+    grey = part.astype(np.int16)
     ink = (np.abs(grey - int(np.median(grey))) > 24).astype(np.uint8)
     blobs = cv2.dilate(ink, np.ones((3, 3), np.uint8))
     count, _, stats, _ = cv2.connectedComponentsWithStats(blobs, connectivity=8)
@@ -241,9 +246,9 @@ def _same_bar(x: float, field: _Field, strip: _Strip) -> bool:
         if not 0 <= row < height:
             continue
         line = strip.pixels[row].astype(np.int16)
-        bar = np.median(line[int(field.x0) : int(field.x1)], axis=0)
+        bar = np.median(line[int(field.x0) : int(field.x1)])
         near = line[max(0, int(x) - 6) : min(width, int(x) + 7)]
-        if np.abs(np.median(near, axis=0) - bar).max() <= 3 * FLAT:
+        if abs(np.median(near) - bar) <= 3 * FLAT:
             return True
     return False
 
@@ -254,7 +259,7 @@ def _line_between(field: _Field, y: float, strip: _Strip) -> bool:
     part = strip.pixels[y0:y1, int(field.x0) : int(field.x1)].astype(np.int16)
     if part.shape[0] < 2:
         return False
-    steps = np.abs(np.diff(part, axis=0)).max(axis=2) >= FLAT
+    steps = np.abs(np.diff(part, axis=0)) >= FLAT
     return bool((steps.mean(axis=1) >= EDGE_SHARE).any())
 
 
@@ -270,7 +275,10 @@ def _panel(frame: Frame, at: tuple[float, float], scale: float) -> _Field | None
     box = frame.clip((left, top, right, bottom))
     small = _reduced(frame.crop(box), scale)
     origin = box[0] / scale, box[1] / scale
+    x, y = int(at[0] - origin[0]), int(at[1] - origin[1])
     even = _even(small, FLAT_PASSES[1])
+    if not _between_sides(even, x, y):
+        return None
     _, areas, stats, _ = cv2.connectedComponentsWithStats(even, connectivity=4)
     x, y = int(at[0] - origin[0]), int(at[1] - origin[1])
     height, width = even.shape
@@ -289,6 +297,13 @@ def _panel(frame: Frame, at: tuple[float, float], scale: float) -> _Field | None
         ):
             return _Field(px + origin[0], py + origin[1], px + w + origin[0], py + h + origin[1])
     return None
+
+
+def _between_sides(even: npt.NDArray[np.uint8], x: int, y: int) -> bool:
+    """Whether an upright edge, higher than a field's, stands on either side of `x` on row `y`."""
+    rows = even[max(0, y - FIELD_HEIGHTS[1] // 2) : y + FIELD_HEIGHTS[1] // 2]
+    sides = np.flatnonzero(rows.mean(axis=0) <= 1 - SIDE_SHARE)
+    return bool(sides.size and sides[0] < x < sides[-1])
 
 
 def _clock_centre(lines: list[TextBox]) -> float | None:
@@ -310,6 +325,6 @@ def _crossing(strip: _Strip, near: float) -> float | None:
     rows = strip.pixels.astype(np.int16)
     if len(rows) < 3:
         return None
-    steps = np.abs(rows[2:] - rows[:-2]).max(axis=2) >= FLAT_PASSES[0]
+    steps = np.abs(rows[2:] - rows[:-2]) >= FLAT_PASSES[0]
     edges = np.flatnonzero(steps.mean(axis=1) >= EDGE_SHARE) + 1 + strip.top
     return float(min(edges, key=lambda row: abs(row - near))) if edges.size else None

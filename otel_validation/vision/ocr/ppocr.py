@@ -40,8 +40,9 @@ STRIDE = 32
 """Both sides of the detector's input are multiples of this."""
 SMALLEST_SIDE = 3
 """Blobs thinner than this many detector pixels are noise (as in PaddleOCR's post-processing)."""
-DET_SHORT_SIDE = 192
-"""The shorter side of an ROI is enlarged to this many pixels before detection (measured: finds 11 px labels)."""
+DET_SHORT_SIDE = 144
+"""The shorter side of an ROI is enlarged to this many pixels before detection (as accurate as 192 on
+real screens, at half the cost)."""
 DET_LONG_SIDE = 960
 """No enlargement takes the longer side past this (PaddleOCR's limit_side_len)."""
 WIDTH_BUCKET = 32
@@ -130,7 +131,7 @@ def _load(models_dir: Path) -> _Models:
 
 def _session(path: Path) -> _Network:
     try:
-        import onnxruntime  # noqa: PLC0415  (slow to import: only who reads pays)
+        import onnxruntime
     except ImportError as error:
         raise OcrUnavailableError("ppocr", f"the package onnxruntime cannot be imported; {INSTALL}") from error
     options = onnxruntime.SessionOptions()

@@ -1,5 +1,6 @@
 """`otel-validation check` on screens rendered here: what it prints, writes, and exits with."""
 
+import importlib
 import json
 
 import pytest
@@ -7,7 +8,7 @@ import typer
 from PIL import Image, ImageDraw, ImageFont
 from typer.testing import CliRunner
 
-from otel_validation.cli import check as module
+module = importlib.import_module("otel_validation.cli.check")  # the package exports the function under this name
 
 app = typer.Typer()
 app.command()(module.check)

@@ -1,0 +1,134 @@
+"""Windows and dialogs as shapes: four straight edges around a point, and a close mark in the top right corner."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from otel_validation.vision.image import Frame
+    from otel_validation.vision.ocr.engine import Box
+
+Mask = npt.NDArray[np.bool_]
+Grey = npt.NDArray[np.int16]
+
+STEP = 5
+"""Grey levels between neighbours that make an edge."""
+LEAST_WIDTH, LEAST_HEIGHT = 180, 80
+"""Smallest dialog, in pixels at 100 % scale."""
+REACH = 720
+"""The sides of a dialog are looked for within this distance of the click."""
+MOST_AREA = 0.7
+"""A window over more of the screen than this is the application's, not a dialog over it."""
+PROBE = 24
+"""A side's edge must be seen over this distance above and under the click's row."""
+GAP = 14
+"""An edge may be interrupted over so many pixels (rounded corners, a pointer, JPEG)."""
+CORNER = 12
+SOLID = 0.8
+MOST_SIDES = 10
+CLOSE_FROM, CLOSE_TO = 52, 6
+"""The close mark lies between these distances from the right side, and within the first from the top."""
+CLOSE_SIZES = (6, 18)
+
+
+def dialog_around(frame: Frame, click: tuple[float, float], scale: float) -> Box | None:
+    """The smallest closable window around `click` (pixels), in pixels; None where there is none.
+
+    Closable: a cross in its top right corner. Windows, dialogs and in-page modals have one; cards, tables and
+    form groups have not. Windows over most of the screen do not count. `scale` is the display's (1.0 is 100 %).
+    """
+    left, top, right, bottom = frame.clip(
+        (click[0] - REACH * scale, click[1] - REACH * scale, click[0] + REACH * scale, click[1] + REACH * scale)
+    )
+    near = frame.crop((left, top, right, bottom))
+    size = max(1, round((right - left) / scale)), max(1, round((bottom - top) / scale))
+    small = near if scale <= 1.01 else cv2.resize(near, size, interpolation=cv2.INTER_AREA)
+    grey = cv2.cvtColor(np.ascontiguousarray(small), cv2.COLOR_RGB2GRAY).astype(np.int16)
+    at = int((click[0] - left) / scale), int((click[1] - top) / scale)
+    most = MOST_AREA * frame.width * frame.height / scale**2
+    boxes = [box for box in _rectangles(grey, *at) if _area(box) <= most and _closable(grey, box)]
+    if not boxes:
+        return None
+    x0, y0, x1, y1 = (value * scale for value in min(boxes, key=_area))
+    return x0 + left, y0 + top, x1 + left, y1 + top
+
+
+def _area(box: tuple[int, int, int, int]) -> int:
+    return (box[2] - box[0]) * (box[3] - box[1])
+
+
+def _rectangles(grey: Grey, x: int, y: int) -> list[tuple[int, int, int, int]]:
+    upright = np.zeros(grey.shape, np.bool_)
+    upright[:, 1:] = np.abs(np.diff(grey, axis=1)) >= STEP
+    level = np.zeros(grey.shape, np.bool_)
+    level[1:] = np.abs(np.diff(grey, axis=0)) >= STEP
+    probe = upright[max(0, y - PROBE) : y + PROBE]
+    sides = np.flatnonzero(probe.mean(axis=0) >= SOLID)
+    lefts = [int(c) for c in sides[sides < x]][::-1][:MOST_SIDES]
+    rights = [int(c) for c in sides[sides > x]][:MOST_SIDES]
+    found = []
+    spans = {c: _extent(np.any(upright[:, max(0, c - 1) : c + 2], axis=1), y) for c in (*lefts, *rights)}
+    for left in lefts:
+        for right in rights:
+            top, bottom = max(spans[left][0], spans[right][0]), min(spans[left][1], spans[right][1])
+            box = _closed(level, left, right, top, bottom)
+            if box is not None and _fits(box):
+                found.append(box)
+    return found
+
+
+def _extent(edge: npt.ArrayLike, at: int) -> tuple[int, int]:
+    """First and last index of the edge through `at`, over gaps of at most GAP."""
+    marked = np.flatnonzero(np.asarray(edge))
+    if marked.size == 0:
+        return at, at
+    breaks = np.flatnonzero(np.diff(marked) > GAP)
+    starts, ends = marked[np.r_[0, breaks + 1]], marked[np.r_[breaks, marked.size - 1]]
+    for start, end in zip(starts, ends, strict=True):
+        if start - GAP <= at <= end + GAP:
+            return int(start), int(end)
+    return at, at
+
+
+def _closed(level: Mask, left: int, right: int, top: int, bottom: int) -> tuple[int, int, int, int] | None:
+    """The box where a level edge joins the two sides near `top` and near `bottom`."""
+    inner = slice(left + CORNER, max(left + CORNER + 1, right - CORNER))
+    rows = []
+    for row in (top, bottom):
+        first = max(0, row - CORNER)
+        share = level[first : row + CORNER + 1, inner].mean(axis=1)
+        if share.size == 0 or share.max() < SOLID:
+            return None
+        rows.append(first + int(share.argmax()))
+    return left, rows[0], right, rows[1]
+
+
+def _fits(box: tuple[int, int, int, int]) -> bool:
+    return box[2] - box[0] >= LEAST_WIDTH and box[3] - box[1] >= LEAST_HEIGHT
+
+
+def _closable(grey: Grey, box: tuple[int, int, int, int]) -> bool:
+    """Whether a cross stands in the top right corner."""
+    _, top, right, _ = box
+    corner = grey[top + 3 : top + CLOSE_FROM, max(0, right - CLOSE_FROM) : right - CLOSE_TO + 3]
+    if corner.size == 0:
+        return False
+    ink = (np.abs(corner - int(np.median(corner))) > 40).astype(np.uint8)
+    count, areas, stats, _ = cv2.connectedComponentsWithStats(ink, connectivity=8)
+    return any(_is_cross(areas[y : y + h, x : x + w] == i) for i, (x, y, w, h, _) in enumerate(stats[1:count], 1))
+
+
+def _is_cross(mark: Mask) -> bool:
+    """Ink on both diagonals, none in the middle of the four sides."""
+    h, w = mark.shape
+    low, high = CLOSE_SIZES
+    if not (low <= h <= high and low <= w <= high and 0.75 <= w / h <= 1.34):
+        return False
+    tile = cv2.resize(mark.astype(np.uint8) * 255, (9, 9), interpolation=cv2.INTER_AREA) > 60
+    diagonals = [tile[i, i] for i in range(1, 8)] + [tile[i, 8 - i] for i in range(1, 8)]
+    sides = [tile[0, 4], tile[8, 4], tile[4, 0], tile[4, 8], tile[1, 4], tile[4, 1], tile[7, 4], tile[4, 7]]
+    return int(np.sum(diagonals)) >= 12 and int(np.sum(sides)) <= 1
