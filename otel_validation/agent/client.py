@@ -177,6 +177,11 @@ class AgentClient:
         entry, mine = self._ledger.claim(assignment)
         if mine:
             await self._executor.run(assignment, entry)
+        elif not assignment.redelivered:
+            logger.warning(
+                "an action known here is delivered as a new one: its report is sent again, it is not executed. "
+                "A server that forgets what it delivered needs a `replay_id` of its own in each replay's actions"
+            )
         await entry.done.wait()
         report = entry.report
         run = ActionRun(

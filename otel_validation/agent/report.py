@@ -66,7 +66,10 @@ class StoredReport:
 
 @dataclass(frozen=True, slots=True)
 class ReportAnswer:
-    """What the server said to a report. `status` is None where the server has no plugin, or answered no JSON."""
+    """What the server said to a report. `status` is None where it has no plugin, or answered no JSON object.
+
+    A host's own `status` says nothing about the delivery: the plugin's `delivery.status` goes first.
+    """
 
     http_status: int
     status: str | None = None
@@ -78,7 +81,8 @@ class ReportAnswer:
         """Read an answer; what is missing or of the wrong type is None."""
         if not isinstance(body, Mapping):
             return cls(http_status)
-        status, verdict, route = body.get("status"), body.get("verdict"), body.get("route")
+        block, verdict, route = body.get("delivery"), body.get("verdict"), body.get("route")
+        status = block.get("status") if isinstance(block, Mapping) else body.get("status")
         return cls(
             http_status,
             status if isinstance(status, str) else None,

@@ -117,6 +117,16 @@ async def test_a_redelivery_is_reported_again_under_the_new_token_and_not_execut
     assert host.reports[0] == host.reports[1]
 
 
+async def test_a_server_that_forgot_is_answered_from_the_ledger_and_the_log_says_why(
+    host, make_agent, make_action, caplog
+):
+    host.give(make_action(), make_action())
+    agent = make_agent(Callback())
+    runs = [await agent.run_once(), await agent.run_once()]
+    assert [run.executed for run in runs] == [True, False]
+    assert "replay_id" in caplog.text
+
+
 @pytest.mark.parametrize("again", [{"retry": 1}, {"replay_id": "r2"}])
 async def test_a_business_retry_and_another_replay_are_executed(host, make_agent, make_action, again):
     host.give(make_action(replay_id="r1"))
@@ -241,6 +251,13 @@ async def test_any_other_status_is_an_answer(host, make_agent, make_action, capl
     assert len(host.reports) == 1
     assert f"HTTP {status}" in caplog.text
     assert "patient" not in caplog.text
+
+
+async def test_the_plugins_status_goes_before_one_that_the_host_answers_itself(host, make_agent, make_action):
+    host.give(make_action())
+    host.report_answers.append({"status": "ok", "verdict": "fine", "route": 3, "delivery": {"status": "stale_adopted"}})
+    answer = (await make_agent(Callback()).run_once()).answer
+    assert (answer.status, answer.verdict, answer.route) == ("stale_adopted", None, None)
 
 
 @pytest.mark.parametrize("body", [{"status": "unknown", "verdict": None, "route": None}, ["no object"]])
