@@ -1,0 +1,61 @@
+"""The agent page's example is complete: it is run as it stands, with a screen and a mouse of the test's."""
+
+from __future__ import annotations
+
+import functools
+import re
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import httpx
+from PIL import Image, ImageGrab
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from otel_validation import agent
+
+if TYPE_CHECKING:
+    import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "agent.md"
+ACTION = {"action_id": "act_1", "type": "click", "x_pct": 0.25, "y_pct": 0.0}
+
+
+def example() -> str:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    return code
+
+
+def test_the_example_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    reports, clicks, entered = [], [], []
+
+    async def poll(request):
+        return JSONResponse({"action": ACTION, "replay_paused": False})
+
+    async def report(request):
+        reports.append(await request.json())
+        return JSONResponse({"status": "accepted"})
+
+    base = "/api/v1/traces/stream/replay"
+    app = Starlette(routes=[Route(f"{base}/next", poll), Route(f"{base}/result", report, methods=["POST"])])
+    http = httpx.AsyncClient(transport=httpx.ASGITransport(app=app))
+    monkeypatch.setattr(agent, "AgentClient", functools.partial(agent.AgentClient, http=http))
+    monkeypatch.setattr(ImageGrab, "grab", lambda: Image.new("RGB", (400, 200)))
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(subprocess, "run", lambda command, check: clicks.append((command, check)))
+    with monkeypatch.context() as patch:
+        patch.setattr(anyio, "run", entered.append)
+        exec(compile(example(), str(PAGE), "exec"), {})
+    anyio.run(entered[0].__self__.run_once)
+    assert clicks == [(["xdotool", "mousemove", "100", "0", "click", "1"], True)]
+    assert reports[0]["success"] is True
+    assert reports[0]["actual_position"] == {"x_pct": 0.25, "y_pct": 0.0}
+    assert reports[0]["screenshot_after"].startswith("iVBOR")
+
+
+def test_the_example_fits_on_a_screen() -> None:
+    assert len([line for line in example().splitlines() if line]) <= 15
