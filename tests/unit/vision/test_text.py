@@ -1,0 +1,118 @@
+"""Comparing labels: what is forgiven, what is not."""
+
+import pytest
+
+from otel_validation.vision.text import MatchKind, compact, fold, match, without_marks
+
+
+@pytest.mark.parametrize(
+    ("expected", "seen"),
+    [
+        ("Cœur", "Coeur"),
+        ("œdème", "oedeme"),
+        ("fichier", "\ufb01chier"),
+        ("Léa", "Le\u0301a"),
+        ("n° 7", "n°\u00a07"),
+        ("L\u2019examen", "L'examen"),
+        ("STRASSE", "Straße"),
+        ("Compte rendu opératoire", "COMPTE RENDU OPERATOIRE"),
+        ("Ouvrir...", "Ouvrir…"),
+    ],
+)
+def test_field_case_d04_and_the_seeds_accents_and_ligatures_are_folded(expected, seen):
+    assert match(expected, seen).kind is MatchKind.EXACT
+
+
+@pytest.mark.parametrize(("expected", "seen"), [("8,540", "9,540"), ("8,540", "8540"), ("12/05", "12/06"), ("7", "1")])
+def test_field_case_d04_numbers_are_compared_exactly(expected, seen):
+    assert not match(expected, seen).accepted
+
+
+def test_field_case_d04_accents_count_where_asked():
+    assert match("côte", "coté").accepted
+    assert not match("côte", "coté", accent_sensitive=True).accepted
+
+
+def test_field_case_d02_missing_spaces_are_forgiven_in_long_labels_only():
+    assert match("Compte rendu opératoire", "Compterenduopératoire").kind is MatchKind.SPACELESS
+    assert match("son or", "sonor").score <= 0.5
+    assert not match("son or", "sonor").accepted
+
+
+@pytest.mark.parametrize(
+    ("expected", "seen"), [("IPP 0014I2", "IPP 001412"), ("Lit 1", "Lit I"), ("Salle 10", "Salle 1O")]
+)
+def test_field_case_d05_a_look_alike_in_an_identifier_is_never_accepted_nor_another_label(expected, seen):
+    assert match(expected, seen).kind is MatchKind.UNSURE
+
+
+def test_field_case_d05_a_look_alike_in_a_label_is_accepted_with_less_confidence():
+    found = match("Valider", "Va1ider")
+    assert found.kind is MatchKind.CONFUSABLE
+    assert 0.5 < found.score < 0.9
+
+
+@pytest.mark.parametrize(
+    ("expected", "seen"),
+    [
+        ("Valider dossier", "Supprimer dossier"),
+        ("Import", "Export"),
+        ("Connecter", "Déconnecter"),
+        ("Activer", "Désactiver"),
+        ("Lire", "Dire"),
+        ("Enregistrer", "Enregistrer sous"),
+        ("Page 12", "Page 13"),
+        ("Lit 12 nord", "Lit 12 sud"),
+        ("Imagerie", ""),
+        ("Imagerie", "..."),
+        ("!", "?"),
+        ("Dossier 7", "Dossier"),
+    ],
+)
+def test_another_label_is_not_accepted(expected, seen):
+    assert match(expected, seen).other
+
+
+@pytest.mark.parametrize(
+    ("expected", "seen"),
+    [("Imagerie", "lmagerie"), ("Hospitalisation", "Hospitalisaton"), ("Lettre de liaison", "Lettredeliaisom")],
+)
+def test_a_misread_letter_in_a_long_word_is_forgiven(expected, seen):
+    found = match(expected, seen)
+    assert found.accepted
+    assert found.score < 0.9
+
+
+def test_a_misread_word_beside_the_right_number_is_forgiven():
+    assert match("Chambre 12", "Chanbre 12").accepted
+
+
+def test_one_letter_under_a_pointer_leaves_it_open():
+    assert match("View PDF", "View POF").kind is MatchKind.UNSURE
+
+
+@pytest.mark.parametrize(
+    ("expected", "seen"),
+    [
+        ("Self-operating computer str…", "Self-operating computer structure"),
+        ("Imagerie médicale du thorax", "Imagerie médi…"),
+    ],
+)
+def test_a_label_cut_by_an_ellipsis_matches_its_beginning(expected, seen):
+    assert match(expected, seen).kind is MatchKind.TRUNCATED
+
+
+def test_a_cut_label_needs_enough_letters():
+    assert not match("Imagerie", "Im...").accepted
+
+
+def test_icons_read_as_foreign_letters_are_left_out():
+    assert without_marks("Save", "日Save☆") == "Save"
+    assert without_marks("日Save", "日Save") == "日Save"
+    assert match("Save", "日Save").accepted
+
+
+def test_fold_and_compact_are_idempotent():
+    text = "Cœur « L\u2019été » \u2014 8,5"
+    assert fold(fold(text)) == fold(text)
+    assert compact(compact(fold(text))) == compact(fold(text)) == "coeurlete8,5"
