@@ -8,6 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider as SdkTracerProvider
 from starlette.middleware import Middleware
 
 from otel_validation.asgi.guard import Authorize, Guard
@@ -23,6 +25,7 @@ from otel_validation.errors import ConfigurationError
 from otel_validation.settings import Settings
 from otel_validation.stores.memory import MemoryStore
 from otel_validation.tracing.recorder import Recorder
+from otel_validation.tracing.spanwatch import SpanWatch
 from otel_validation.validation.routing import Mode, OnUnverified, RoutingPolicy
 from otel_validation.validation.subject import ReportSubject
 from otel_validation.validation.validator import ValidationObserver, Validator
@@ -76,8 +79,18 @@ class Plugin:
             clock=self.clock,
             chores=lambda: self.recorder.end_idle(self.clock.wall_ns()),
         )
+        self.spanwatch = SpanWatch(
+            self.engine,
+            clock=self.clock,
+            max_sleep_s=self.settings.watchdog_scan_interval_s,
+            tracer_provider=tracer_provider,
+        )
+        self._tracer_provider = tracer_provider
+        self._joined = False
+        self.join_provider()
         self.guard = Guard(self.settings.api_token, authorize)
         self.active = True
+        self._serving = False
         self.wiring = Wiring(
             engine=self.engine,
             settings=self.settings,
@@ -85,18 +98,51 @@ class Plugin:
             traceparent=self.recorder.traceparent,
             counters=self.counters.snapshot,
             serve=self.serve,
-            serving=lambda: self.watchdog.running or not self.settings.watchdog_enabled,
+            serving=lambda: self._serving,
             active=lambda: self.active,
         )
 
     async def serve(self) -> None:
-        """Run the timer and warm the checkers up, until cancelled; then close what is open."""
+        """Run the timer and warm the checkers up, until cancelled or `stop`; then end the spans that are open.
+
+        Returns at once where it runs already.
+        """
+        if self._serving or not self.active:
+            return
+        self._serving = True
+        self.join_provider()
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._warm_up)
-                await self.watchdog.run()
+                group.start_soon(self.spanwatch.run)
+                await self._keep_time()
         finally:
+            self._serving = False
             self.recorder.close()
+
+    def stop(self) -> None:
+        """End `serve`, for good; what the plugin was asked for passes through untouched from now on."""
+        self.active = False
+        self.watchdog.stop()
+        self.spanwatch.watchdog.stop()
+        self.spanwatch.processor.shutdown()
+
+    def join_provider(self) -> None:
+        """Add the span processor to the user's TracerProvider, once: the one given, else the global one if it is set.
+
+        Called here and again when serving starts: a host may set its provider after `instrument(app)`.
+        """
+        provider = self._tracer_provider or trace.get_tracer_provider()
+        if not self._joined and isinstance(provider, SdkTracerProvider):
+            provider.add_span_processor(self.spanwatch.processor)
+            self._joined = True
+
+    async def _keep_time(self) -> None:
+        await self.watchdog.run()
+        while self.active:
+            # No leases to time: the watchdog is disabled. Idle replays end all the same.
+            await anyio.sleep(self.settings.watchdog_scan_interval_s)
+            self.recorder.end_idle(self.clock.wall_ns())
 
     async def _warm_up(self) -> None:
         if routing_policy(self.settings).mode is Mode.OFF or self.validator.warm:
@@ -149,11 +195,14 @@ def instrument(
 
 
 def uninstrument(app: Starlette) -> None:
-    """Take the plugin out; requests pass through untouched from now on. Leases in flight are forgotten."""
+    """Take the plugin out; requests pass through untouched from now on. Its timer ends, leases in flight are forgotten.
+
+    Does nothing for an application that is not instrumented.
+    """
     plugin = getattr(app.state, "otel_validation", None)
     if not isinstance(plugin, Plugin):
         return
-    plugin.active = False
+    plugin.stop()
     app.user_middleware[:] = [m for m in app.user_middleware if m.kwargs.get("wiring") is not plugin.wiring]
     del app.state.otel_validation
 

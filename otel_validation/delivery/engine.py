@@ -131,25 +131,28 @@ class Engine:
         async with self._store.session(session_id) as session:
             if session.pause is not None:
                 return session.pause
-            gate = session.gate(now, serial=self.policy.enabled)
+            gate = session.gate(now, serial=self.policy.holds_back)
             delivery = self._hand_out(session, now) if gate is Gate.WAITING and hand_out else None
         if delivery is not None:
             return self._leave(delivery, now)
         return Held() if gate in (Gate.HELD, Gate.WAITING) else Forward(waiting=gate is Gate.HOST_FIRST)
 
-    async def dispatch(self, action: Action) -> Ticket | None:
-        """The host hands out `action`: durable before the bytes leave. None where it must wait and was parked."""
+    async def dispatch(self, action: Action, *, token: str | None = None) -> Ticket | None:
+        """The host hands out `action`: durable before the bytes leave. None where it must wait and was parked.
+
+        `token` is the attempt's own, new and unguessable by default.
+        """
         now = self._clock.now()
         async with self._store.session(action.session_id) as session:
             session.last_poll_at = now
-            delivery = session.dispatch(action, token=self._new_token(), now=now, policy=self.policy)
+            delivery = session.dispatch(action, token=token or self._new_token(), now=now, policy=self.policy)
         return None if delivery is None else self._leave(delivery, now)
 
     async def dispatch_waiting(self, session_id: str) -> Ticket | None:
         """Hand out the waiting action after the host had nothing; None where it is gone by now."""
         now = self._clock.now()
         async with self._store.session(session_id) as session:
-            open_now = session.gate(now, serial=self.policy.enabled) in (Gate.WAITING, Gate.HOST_FIRST)
+            open_now = session.gate(now, serial=self.policy.holds_back) in (Gate.WAITING, Gate.HOST_FIRST)
             delivery = self._hand_out(session, now) if open_now else None
         return None if delivery is None else self._leave(delivery, now)
 
@@ -282,6 +285,16 @@ class Engine:
             return None
         return pause or Ticket(delivery, delivery.lease, self._wall(delivery.lease.deadline, now))
 
+    async def forget(self, token: str) -> bool:
+        """The attempt in flight with this token ended by other means than a report; False where none is."""
+        session_id = await self._store.session_of(token)
+        if session_id is None:
+            return False
+        async with self._store.session(session_id) as session:
+            forgotten = session.forget(token)
+        self._news.notify(session_id)
+        return forgotten
+
     async def expire(self, *, timer: bool = False) -> Scanned | None:
         """Claim every lease that ran out: resend or give up. None where the watchdog is disabled or nothing was due.
 
@@ -357,6 +370,15 @@ class Engine:
             self._pause_changed(session_id, pause)
         return current
 
+    async def give_up_elsewhere(self, session_id: str) -> None:
+        """An action of this session that is not delivered here was given up: hand out nothing further."""
+        now = self._clock.now()
+        pause = Pause(PauseReason.GIVE_UP, "an action was given up", now)
+        async with self._store.session(session_id) as session:
+            changed = session.hold(pause)
+        if changed:
+            self._pause_changed(session_id, pause)
+
     async def resume(self, session_id: str) -> bool:
         """Go on: leases get the time the pause took. False where the session was not paused."""
         await self._must_know(session_id)
@@ -402,6 +424,10 @@ class Engine:
             self._pause_changed(session_id, None)
         self._news.notify(session_id)
         return delivery
+
+    async def knows(self, session_id: str) -> bool:
+        """Whether anything is kept of this session."""
+        return await self._store.known(session_id)
 
     def inspect(self, session_id: str) -> AbstractAsyncContextManager[Session]:
         """The session as it is, to read."""

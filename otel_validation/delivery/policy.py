@@ -32,6 +32,8 @@ class DeliveryPolicy:
 
     enabled: bool = True
     """False: leases are recorded and never expire (the seeds' kill switch)."""
+    serial: bool = True
+    """One action in flight per session, in the order of its steps; False holds nothing back."""
     visibility_timeout_s: float = 30.0
     """Default lease: 30 s covers 7 s of extraction, 10 s of decision and 13 s of network (watchdog seed, 11)."""
     timeouts_s: Mapping[str, float] = field(default_factory=lambda: DEFAULT_TIMEOUTS_S)
@@ -45,6 +47,11 @@ class DeliveryPolicy:
     """The longest an attempt may live, however many heartbeats extend it."""
     judging_s: float = 120.0
     """The longest a report's validation holds its lease."""
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether an action in flight holds the next one back; leases that never expire must not."""
+        return self.enabled and self.serial
 
     def timeout_for(self, action: Action) -> float:
         """The lease of `action`: its own, else its type's, else the default; never over `total_lease_s`."""

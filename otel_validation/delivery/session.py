@@ -113,8 +113,8 @@ class Session:
         """
         known = self.live.get(action.action_id)
         delivery = known if known is not None else self._admit(action)
-        gate = self.gate(now, serial=policy.enabled)
-        first = self.waiting() if gate is Gate.WAITING else None
+        gate = self.gate(now, serial=policy.holds_back)
+        first = self.waiting() if gate is Gate.WAITING and policy.serial else None
         overtakes = first is not None and first.action.action_id != action.action_id
         if gate in (Gate.PAUSED, Gate.HELD) or overtakes:
             self.live.setdefault(action.action_id, delivery)
@@ -181,6 +181,15 @@ class Session:
         if self.dead is not None and action_id in self.dead:
             letter = self.dead[action_id]
             self.dead[action_id] = replace(letter, late_reports=letter.late_reports + 1)
+
+    def forget(self, token: str) -> bool:
+        """The attempt in flight with this token ended elsewhere: drop it, remember nothing. False where none is."""
+        for action_id, delivery in self.live.items():
+            lease = delivery.lease
+            if delivery.state is DeliveryState.IN_FLIGHT and lease is not None and lease.token == token:
+                del self.live[action_id]
+                return True
+        return False
 
     def extend(self, token: str, *, now: float, policy: DeliveryPolicy) -> Delivery | None:
         """A heartbeat of the attempt in flight; None where `token` is not its token.

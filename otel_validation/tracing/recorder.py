@@ -22,7 +22,6 @@ from otel_validation.validation.validator import ValidationObserver
 
 if TYPE_CHECKING:
     from otel_validation.delivery.action import Action
-    from otel_validation.delivery.lease import Delivery
     from otel_validation.delivery.observer import Answered, Dispatched, Orphaned, PauseChanged, Reported, Withdrawn
     from otel_validation.delivery.outcome import Outcome
     from otel_validation.validation.report import Report
@@ -50,7 +49,7 @@ class _Replay:
 class Recorder(Observer, ValidationObserver):
     """Opens and ends the spans of replay, step, dispatch, report, validate, check, verdict, resend and give_up.
 
-    `idle_ns`: a replay that nobody ends (`end_replay`) ends after so long without a step in progress. Open spans are
+    `idle_s`: a replay that nobody ends (`end_replay`) ends after so long without a step in progress. Open spans are
     held here, since an open span that loses its last reference is collected silently.
     """
 
@@ -101,7 +100,10 @@ class Recorder(Observer, ValidationObserver):
                 self.end_replay(session_id, end="idle")
 
     def close(self) -> None:
-        """The process ends: open dispatches are errors with a reason, nothing is left open."""
+        """The process ends: what is in progress is an error with a reason, nothing is left open."""
+        for spans in (self._validations, self._reports):
+            for key in list(spans):
+                _end(spans.pop(key), None, semconv.ERROR_SHUTDOWN)
         for token in list(self._dispatches):
             self._end_dispatch(token, None, error=semconv.ERROR_SHUTDOWN)
         for session_id in list(self._replays):
@@ -130,7 +132,7 @@ class Recorder(Observer, ValidationObserver):
                 semconv.LEASE_TIMEOUT: delivery.lease.timeout_s,
                 semconv.MESSAGING_SYSTEM: semconv.SYSTEM,
                 semconv.MESSAGING_OPERATION: "send",
-                semconv.MESSAGING_MESSAGE_ID: action.action_id,
+                semconv.MESSAGING_MESSAGE_ID: semconv.text(action.action_id),
             },
         )
 
@@ -141,6 +143,9 @@ class Recorder(Observer, ValidationObserver):
         attributes: dict[str, str | bool | int | float] = {semconv.MESSAGING_OPERATION: "process"}
         if report.success is not None:
             attributes[semconv.REPORT_SUCCESS] = report.success
+        former = self._reports.pop(_key(action), None)
+        if former is not None:
+            _end(former, event.wall_ns, semconv.ERROR_ABANDONED)
         self._reports[_key(action)] = self._start(
             semconv.SPAN_REPORT,
             action,
@@ -171,6 +176,8 @@ class Recorder(Observer, ValidationObserver):
         orphan, action = event.orphan, event.orphan.action
         token = orphan.tokens[-1] if orphan.tokens else ""
         span = self._dispatches.get(token)
+        if span is None and token not in self._ended:
+            return  # a dispatch span of somebody else's: SpanWatch marks it
         if span is not None:
             span.set_attribute(semconv.DISPATCH_LATENESS, round(event.lateness_s, 6))
         self._end_dispatch(token, event.wall_ns, error=semconv.ERROR_LEASE_EXPIRED)
@@ -254,7 +261,7 @@ class Recorder(Observer, ValidationObserver):
         verdict.end(details.ended_ns)
         validation.set_attributes(attributes)
         validation.end(details.ended_ns)
-        del self._validations[_key(action)]
+        self._validations.pop(_key(action), None)
 
     # Parts
 
@@ -264,7 +271,9 @@ class Recorder(Observer, ValidationObserver):
             self.end_replay(session_id, end="superseded")
             replay = None
         if replay is None:
-            attributes = {semconv.SESSION_ID: session_id, **({semconv.REPLAY_ID: replay_id} if replay_id else {})}
+            attributes = {semconv.SESSION_ID: semconv.text(session_id)}
+            if replay_id:
+                attributes[semconv.REPLAY_ID] = semconv.text(replay_id)
             span = self._tracer.start_span(
                 semconv.SPAN_REPLAY, context=Context(), start_time=wall_ns, attributes=attributes
             )
@@ -330,10 +339,10 @@ class Recorder(Observer, ValidationObserver):
             links=links,
             start_time=start_ns,
             attributes={
-                semconv.ACTION_ID: action.action_id,
+                semconv.ACTION_ID: semconv.text(action.action_id),
                 semconv.ACTION_TYPE: semconv.type_name(action.type),
-                semconv.SESSION_ID: action.session_id,
-                semconv.MACHINE_ID: action.machine_id,
+                semconv.SESSION_ID: semconv.text(action.session_id),
+                semconv.MACHINE_ID: semconv.text(action.machine_id),
                 **(attributes or {}),
             },
         )

@@ -59,6 +59,7 @@ ERROR_LEASE_EXPIRED = "lease_expired"
 ERROR_GIVE_UP = "give_up"
 ERROR_CHECKER = "checker_failed"
 ERROR_SHUTDOWN = "shutdown"
+ERROR_ABANDONED = "abandoned"
 
 # Links say what they link to
 
@@ -71,6 +72,15 @@ LINK_REPORT = "report"
 LINK_ORPHAN = "orphan"
 
 _TYPE = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+LONGEST_VALUE = 256
+"""Characters kept of an attribute's text: as many as an identifier may have."""
+
+
+def text(value: str) -> str:
+    """A text as an attribute's value: capped, and valid UTF-8 (a lone surrogate would lose its whole export batch)."""
+    return value[:LONGEST_VALUE].encode("utf-8", "replace").decode("utf-8")
 
 
 def type_name(action_type: str) -> str:
