@@ -7,13 +7,14 @@ from typing import Annotated
 
 import anyio
 import typer
+from rich.markup import escape
 
 from otel_validation.agent.client import ActionRun, AgentClient
 from otel_validation.agent.command import Command
+from otel_validation.cli.console import Exit, fail
 from otel_validation.errors import AgentRefusedError, ConfigurationError
+from otel_validation.tracing import setup
 from otel_validation.tracing.semconv import type_name
-
-USAGE, ENVIRONMENT = 2, 3
 
 
 def agent(
@@ -30,7 +31,8 @@ def agent(
     For each action COMMAND gets the action as JSON on its standard input, and writes one JSON object to its standard
     output: {"success": true, "actual_position": {"x_pct": 0.26, "y_pct": 0.29}, "screenshot_after": "/tmp/after.png"}.
     Screenshots are paths of files on this machine. A non-zero exit is a failed action. Each action is executed at
-    most once while this runs; its report is sent until the server has answered. RPA_API_TOKEN is the bearer token.
+    most once while this runs; its report is sent until the server has answered. RPA_API_TOKEN is the bearer token;
+    spans go where the standard OTEL_* variables say.
 
     Example: otel-validation agent --server http://127.0.0.1:5005 --session s1 --machine pc1 --exec "python click.py"
     """
@@ -44,24 +46,31 @@ def agent(
             poll_interval_s=poll_interval,
             on_run=_show,
         )
+        provider = setup.configure("otel-validation-agent")
     except (ConfigurationError, ValueError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(USAGE) from None
+        fail(escape(str(error)), Exit.USAGE)
     typer.echo(f"polling {server} as {machine}, session {session}; Ctrl-C ends", err=True)
     try:
         anyio.run(client.run)
     except KeyboardInterrupt:
         typer.echo("stopped", err=True)
     except AgentRefusedError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(ENVIRONMENT) from None
+        fail(str(error), Exit.ENVIRONMENT)
+    finally:
+        if provider is not None:
+            provider.shutdown()
 
 
 def _show(run: ActionRun) -> None:
     word = "executed" if run.executed else "reported again"
     status = run.answer.status if run.answer is not None else None
     typer.echo(
-        f"{run.action_id} {type_name(run.type)}: {word}, success={str(run.success).lower()}, "
-        f"server says {status or 'nothing'}",
+        f"{_printable(run.action_id)} {type_name(run.type)}: {word}, success={str(run.success).lower()}, "
+        f"server says {_printable(status or 'nothing')}",
         err=True,
     )
+
+
+def _printable(text: str) -> str:
+    """Text of the server's, with nothing in it that a terminal obeys."""
+    return "".join(character if character.isprintable() else "?" for character in text)

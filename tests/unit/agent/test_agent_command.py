@@ -143,7 +143,12 @@ def test_each_run_is_a_line_and_ctrl_c_leaves_cleanly(invoke, monkeypatch):
         for executed, answer in ((True, ReportAnswer(200, "accepted")), (False, None)):
             self._on_run(
                 ActionRun(
-                    action_id="act_1", type="Mme Dupont", attempt=1, executed=executed, success=True, answer=answer
+                    action_id="act_1\x1b[2J",
+                    type="Mme Dupont",
+                    attempt=1,
+                    executed=executed,
+                    success=True,
+                    answer=answer,
                 )
             )
         raise KeyboardInterrupt
@@ -151,16 +156,32 @@ def test_each_run_is_a_line_and_ctrl_c_leaves_cleanly(invoke, monkeypatch):
     monkeypatch.setattr(AgentClient, "run", run)
     result = invoke("--exec", "python click.py")
     assert result.exit_code == 0
-    assert "act_1 other: executed, success=true, server says accepted" in result.output
-    assert "act_1 other: reported again, success=true, server says nothing" in result.output
+    assert "act_1?[2J other: executed, success=true, server says accepted" in result.output
+    assert "act_1?[2J other: reported again, success=true, server says nothing" in result.output
     assert result.output.rstrip().endswith("stopped")
 
 
-@pytest.mark.parametrize("command", ["", '"unclosed'])
-def test_a_command_that_cannot_be_one_is_a_usage_error(invoke, command):
-    result = invoke("--exec", command)
+@pytest.mark.parametrize("wrong", [("--exec", ""), ("--exec", '"unclosed'), ("--exec", "true", "--server", "[/red]")])
+def test_what_cannot_work_is_a_usage_error(invoke, wrong):
+    result = invoke(*wrong)
     assert result.exit_code == 2
     assert "error: " in result.output
+
+
+def test_spans_are_flushed_at_the_end_where_the_environment_asks_for_them(invoke, monkeypatch):
+    shut_down = []
+
+    class Provider:
+        def shutdown(self):
+            shut_down.append(True)
+
+    async def run(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(AgentClient, "run", run)
+    monkeypatch.setattr("otel_validation.tracing.setup.configure", lambda service_name: Provider())
+    assert invoke("--exec", "true").exit_code == 0
+    assert shut_down == [True]
 
 
 def test_a_refused_agent_exits_with_3_and_says_what_to_do(invoke, monkeypatch):
