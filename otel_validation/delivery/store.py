@@ -33,7 +33,10 @@ class Store(Protocol):
         """When something is next due in any session; None where nothing is."""
 
     async def defer(self, session_id: str, until: float) -> None:
-        """Do not name this session in `due` before `until`: its entry could not be processed."""
+        """Do not name this session in `due` before `until`: its entry could not be processed.
+
+        Opening it meanwhile does not undo that; it is over once nothing in the session is due any more.
+        """
 
     async def session_of(self, token: str) -> str | None:
         """The session whose action in flight has this token; None where there is none."""

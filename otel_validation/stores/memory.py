@@ -31,6 +31,7 @@ class MemoryStore:
         self._idle_limit = idle_sessions
         self._heap: list[tuple[float, str]] = []
         self._scheduled: dict[str, float] = {}
+        self._deferred: dict[str, float] = {}
         self._tokens: dict[str, str] = {}
         self._running: dict[str, tuple[str, ...]] = {}
 
@@ -58,6 +59,7 @@ class MemoryStore:
             deadline, session_id = heapq.heappop(self._heap)
             if self._scheduled.get(session_id) == deadline:
                 del self._scheduled[session_id]
+                self._deferred.pop(session_id, None)
                 due.append(session_id)
         return due
 
@@ -69,6 +71,7 @@ class MemoryStore:
 
     async def defer(self, session_id: str, until: float) -> None:
         """See `Store.defer`."""
+        self._deferred[session_id] = until
         self._schedule(session_id, until)
 
     async def session_of(self, token: str) -> str | None:
@@ -123,7 +126,9 @@ class MemoryStore:
     def _schedule(self, session_id: str, deadline: float | None) -> None:
         if deadline is None:
             self._scheduled.pop(session_id, None)
+            self._deferred.pop(session_id, None)
             return
+        deadline = max(deadline, self._deferred.get(session_id, deadline))
         if self._scheduled.get(session_id) == deadline:
             return
         self._scheduled[session_id] = deadline
