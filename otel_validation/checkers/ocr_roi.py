@@ -15,6 +15,7 @@ from otel_validation.errors import ImageError
 from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
 from otel_validation.vision.image import Frame, is_blank
 from otel_validation.vision.labels import (
+    Span,
     around_click,
     find_span,
     partial_of,
@@ -298,7 +299,7 @@ def _expected_at(
     if joined is not None:
         return joined, match(expected, joined.text).kind, 0.95
     span = find_span(near, expected)
-    if span is not None and span.x0 - near.height / 2 <= click[0] <= span.x1 + near.height / 2:
+    if span is not None and _on_span(click, span, near):
         return near, MatchKind.EXACT, 0.85
     return None
 
@@ -307,6 +308,14 @@ def _enlarged(pixels: Pixels, zoom: float) -> Pixels:
     if zoom <= 1:
         return pixels
     return cv2.resize(pixels, None, fx=zoom, fy=zoom, interpolation=cv2.INTER_LINEAR).astype(np.uint8, copy=False)
+
+
+def _on_span(click: tuple[float, float], span: Span, label: TextBox) -> bool:
+    """Whether the click's x is on the span; where the span ends with its label, the label's padding counts too."""
+    pad = label.height / 2
+    left = span.x0 - (pad if span.start == 0 else 0)
+    right = span.x1 + (pad if span.end == len(label.text) else 0)
+    return left <= click[0] <= right
 
 
 def _shows(label: TextBox, labels: list[TextBox], expected: str) -> bool:
