@@ -8,6 +8,9 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+Seconds = Annotated[float, Field(gt=0, le=366 * 86_400, allow_inf_nan=False)]
+"""A duration: more than none, a year at most, a number."""
+
 STREAM = "/api/v1/traces/stream/replay"
 """The seeds' prefix of the agents' endpoints."""
 
@@ -22,9 +25,9 @@ class Settings(BaseSettings):
 
     watchdog_enabled: bool = True
     """`RPA_WATCHDOG_ENABLED`: 0 records leases and never resends (the seeds' kill switch)."""
-    watchdog_scan_interval_s: float = Field(default=10.0, gt=0)
+    watchdog_scan_interval_s: Seconds = 10.0
     """`RPA_WATCHDOG_SCAN_INTERVAL_S`: the longest the timer sleeps; it wakes earlier, at the earliest deadline."""
-    watchdog_orphan_timeout_s: float = Field(default=30.0, gt=0)
+    watchdog_orphan_timeout_s: Seconds = 30.0
     """`RPA_WATCHDOG_ORPHAN_TIMEOUT_S`: the default visibility timeout."""
     watchdog_max_resends: int = Field(
         default=2,
@@ -36,9 +39,9 @@ class Settings(BaseSettings):
     """`RPA_WATCHDOG_REPUSH_POSITION`: `head` keeps the order of steps, `tail` lets the host's queue go first."""
     watchdog_skip_types: Annotated[frozenset[str], NoDecode] = frozenset()
     """`RPA_WATCHDOG_SKIP_TYPES`: action types never resent, separated by commas."""
-    watchdog_timeouts_s: Mapping[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
+    watchdog_timeouts_s: Mapping[str, Seconds] = Field(default_factory=dict)
     """`RPA_WATCHDOG_TIMEOUTS_S`: visibility timeouts by action type, a JSON object such as `{"wait": 120}`."""
-    lease_total_s: float = Field(default=600.0, gt=0)
+    lease_total_s: Seconds = 600.0
     """`RPA_LEASE_TOTAL_S`: the longest an attempt lives, however many heartbeats extend it."""
 
     validator_mode: Literal["enforce", "observe", "off"] = "enforce"
@@ -63,7 +66,9 @@ class Settings(BaseSettings):
     """`RPA_MAX_POLL_ANSWER_BYTES`: the largest poll answer of the host that is read; a longer one is not tracked."""
     max_reports_at_once: int = Field(default=16, ge=1)
     """`RPA_MAX_REPORTS_AT_ONCE`: report bodies held in memory at a time; more of them wait."""
-    max_wait_s: float = Field(default=30.0, ge=0)
+    report_read_timeout_s: Seconds = 60.0
+    """`RPA_REPORT_READ_TIMEOUT_S`: the longest a report body may take to arrive; a slower one is answered 408."""
+    max_wait_s: float = Field(default=30.0, ge=0, le=3_600, allow_inf_nan=False)
     """`RPA_MAX_WAIT_S`: the longest a long poll (`wait_s`) is held."""
 
     api_token: SecretStr | None = None
@@ -76,7 +81,7 @@ class Settings(BaseSettings):
     """`RPA_PROGRESS_PATH`: where agents send heartbeats (POST); answered by the plugin."""
     metrics_path: str = f"{STREAM}/watchdog/metrics"
     """`RPA_METRICS_PATH`: the watchdog's counters (GET); answered by the plugin."""
-    replay_idle_s: float = Field(default=300.0, gt=0)
+    replay_idle_s: Seconds = 300.0
     """`RPA_REPLAY_IDLE_S`: a replay whose host never says that it ended ends after so long without any action."""
 
     @field_validator("watchdog_skip_types", mode="before")

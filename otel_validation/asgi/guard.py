@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 Authorize = Callable[[Scope], Awaitable[bool]]
 """Asked instead of the rules below: whether this request may be answered by the plugin."""
 
-CREDENTIALS = (b"authorization", b"x-api-key", b"cookie")
+CREDENTIALS = (b"authorization", b"x-api-key")
+SESSION_CREDENTIAL = b"cookie"
+"""Counts where there is none of the above: load balancers and session middleware change cookies at every answer."""
 REMEMBERED = 10_000
+CREDENTIALS_A_SESSION = 8
+"""Credentials remembered for a session, the latest: a refreshed token must not shut out the one before it."""
 
 
 class Guard:
@@ -32,11 +36,17 @@ class Guard:
     def __init__(self, token: SecretStr | None = None, authorize: Authorize | None = None) -> None:
         self._token = token
         self._authorize = authorize
-        self._accepted: LRUCache[str, bytes] = LRUCache(maxsize=REMEMBERED)
+        self._accepted: LRUCache[str, tuple[bytes, ...]] = LRUCache(maxsize=REMEMBERED)
 
     def learn(self, session_id: str, scope: Scope) -> None:
         """The host answered this request with an action of this session."""
-        self._accepted[session_id] = _digest(scope)
+        digest = _digest(scope)
+        others = tuple(known for known in self._accepted.get(session_id, ()) if known != digest)
+        self._accepted[session_id] = (*others, digest)[-CREDENTIALS_A_SESSION:]
+
+    def asks_host(self, session_id: str) -> bool:
+        """Whether only the host can tell who may poll this session: no credentials of it are known (a restart)."""
+        return self._authorize is None and self._token is None and session_id not in self._accepted
 
     async def allows(self, session_id: str, scope: Scope) -> bool:
         """Whether the plugin may answer this request of this session."""
@@ -44,7 +54,8 @@ class Guard:
             return await self._authorize(scope)
         if self._token is not None:
             return self._bears_token(scope)
-        return hmac.compare_digest(self._accepted.get(session_id, b""), _digest(scope))
+        digest = _digest(scope)
+        return any(hmac.compare_digest(known, digest) for known in self._accepted.get(session_id, ()))
 
     async def allows_operator(self, scope: Scope) -> bool:
         """Whether the plugin may answer a request that belongs to no session: with the token, else from loopback."""
@@ -60,8 +71,10 @@ class Guard:
 
 def _digest(scope: Scope) -> bytes:
     hashed = hashlib.sha256()
-    for name in CREDENTIALS:
-        value = header(scope["headers"], name)
+    headers = scope["headers"]
+    names = CREDENTIALS if any(header(headers, name) is not None for name in CREDENTIALS) else (SESSION_CREDENTIAL,)
+    for name in names:
+        value = header(headers, name)
         hashed.update(b"\0" if value is None else b"\1%d:" % len(value) + value)
     return hashed.digest()
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import anyio
+from anyio.lowlevel import checkpoint
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -15,6 +16,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 RawHeaders = list[tuple[bytes, bytes]]
+
+TURNS = 24
+"""Turns of the loop within which a disconnect shows through four middlewares that wrap `receive`."""
 
 
 class TooLargeError(Exception):
@@ -36,16 +40,24 @@ def replace_header(headers: RawHeaders, name: bytes, value: bytes) -> RawHeaders
 
 
 def is_plain_json(headers: RawHeaders) -> bool:
-    """Whether a body is JSON and not compressed: the only kind that is read."""
+    """Whether a body says that it is JSON and is not compressed: the only kind that is read."""
     kind = (header(headers, b"content-type") or b"").split(b";")[0].strip().lower()
-    encoding = (header(headers, b"content-encoding") or b"identity").strip().lower()
-    return kind == b"application/json" and encoding == b"identity"
+    is_json = kind == b"application/json" or (kind.startswith(b"application/") and kind.endswith(b"+json"))
+    return is_json and _is_plain(headers)
+
+
+def may_be_json(headers: RawHeaders) -> bool:
+    """Whether a request body may be JSON: it says so, or says nothing at all (agents that set no content type)."""
+    return is_plain_json(headers) or (header(headers, b"content-type") is None and _is_plain(headers))
+
+
+def _is_plain(headers: RawHeaders) -> bool:
+    return (header(headers, b"content-encoding") or b"identity").strip().lower() == b"identity"
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
     """The whole request body; raises TooLargeError before more than `limit` bytes are held."""
-    announced = header(scope["headers"], b"content-length")
-    if announced is not None and announced.isdigit() and int(announced) > limit:
+    if announced_length(scope) > limit:
         raise TooLargeError
     chunks: list[bytes] = []
     size = 0
@@ -60,6 +72,23 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
         chunks.append(chunk)
         if not message.get("more_body", False):
             return b"".join(chunks)
+
+
+async def discard_body(scope: Scope, receive: Receive, most: int) -> None:
+    """Read and drop what is left of a refused body, at most `most` bytes.
+
+    A client that is still sending when the connection closes sees a reset instead of the answer.
+    """
+    left = most if announced_length(scope) <= most else 0
+    while left > 0:
+        message = await receive()
+        left = left - len(message.get("body", b"")) if message.get("more_body", False) else 0
+
+
+def announced_length(scope: Scope) -> int:
+    """The request's content-length; 0 where it has none."""
+    announced = header(scope["headers"], b"content-length")
+    return int(announced[:20]) if announced is not None and announced.isdigit() else 0
 
 
 class Replayed:
@@ -90,8 +119,8 @@ class Answer:
         return int(self.start["status"])
 
     def parsed(self) -> Mapping[str, Any] | None:
-        """The JSON object; None for anything else."""
-        return parse_object(self.body)
+        """The JSON object; None for anything else, UTF-16 and UTF-32 included (nothing can be added to those)."""
+        return parse_object(self.body) if json.detect_encoding(self.body).startswith("utf-8") else None
 
     def with_members(self, members: Mapping[str, Any]) -> Answer:
         """The same object with further members at its end; the host's own bytes stay as they are."""
@@ -113,8 +142,8 @@ class Answer:
 class AnswerHold:
     """A `send` for the host that holds a plain JSON answer until it is whole; `whole` then decides what is sent.
 
-    Anything else passes through message by message, untouched: other content types, compressed or streamed answers of
-    another kind, errors, files sent by path, and a JSON answer longer than `limit`.
+    An empty 204 counts as one. Anything else passes through message by message, untouched: other content types,
+    compressed or streamed answers of another kind, files sent by path, and a JSON answer longer than `limit`.
     """
 
     def __init__(self, send: Send, *, limit: int, whole: Callable[[Answer], Awaitable[None]]) -> None:
@@ -130,7 +159,7 @@ class AnswerHold:
         """Hold or pass on."""
         if self._passing:
             await self._send(message)
-        elif message["type"] == "http.response.start" and is_plain_json(list(message.get("headers", []))):
+        elif message["type"] == "http.response.start" and _may_hold(message):
             self._start = message
             self._held.append(message)
         elif message["type"] == "http.response.body" and self._start is not None:
@@ -152,6 +181,10 @@ class AnswerHold:
         for message in (*self._held, *more):
             await self._send(message)
         self._held.clear()
+
+
+def _may_hold(start: Message) -> bool:
+    return start["status"] == 204 or is_plain_json(list(start.get("headers", [])))
 
 
 def dump(value: object) -> bytes:
@@ -185,9 +218,23 @@ async def answer_json(send: Send, status: int, value: object, *, headers: RawHea
 
 
 async def disconnected(receive: Receive) -> bool:
-    """Whether the client is known to be gone; does not wait. The request's body must have been received."""
-    with anyio.CancelScope() as scope:
+    """Whether the client is known to be gone; does not wait, but lets the loop turn `TURNS` times at most.
+
+    Middleware of the host's wraps `receive` in tasks of its own, which need those turns. Call it once the host has
+    answered: what is left of the request is dropped.
+    """
+    gone = False
+
+    async def look(scope: anyio.CancelScope) -> None:
+        nonlocal gone
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        gone = True
         scope.cancel()
-        message = await receive()
-        return bool(message["type"] == "http.disconnect")
-    return False
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(look, group.cancel_scope)
+        for _ in range(TURNS):
+            await checkpoint()
+        group.cancel_scope.cancel()
+    return gone

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING
 
 import anyio
 import sniffio
-from anyio.lowlevel import checkpoint
 
-from otel_validation.asgi.messages import App, DisconnectedError, Message, Receive, Scope, Send, TooLargeError
+from otel_validation.asgi.lifespan import Lifespan
+from otel_validation.asgi.messages import (
+    App,
+    DisconnectedError,
+    Receive,
+    Scope,
+    Send,
+    TooLargeError,
+    answer_json,
+)
 from otel_validation.asgi.own import answer_metrics, answer_progress
 from otel_validation.asgi.poll import Poll
 from otel_validation.asgi.report import Answers, ReportCall
@@ -49,7 +57,7 @@ class ReplayMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Dispatch by scope type, then by path."""
-        if scope["type"] == "lifespan":
+        if scope["type"] == "lifespan" and self._wiring.active():
             await self._lifespan(scope, receive, send)
             return
         call = self._routes.get((scope["method"], _route_path(scope))) if scope["type"] == "http" else None
@@ -60,7 +68,12 @@ class ReplayMiddleware:
         await call(scope, receive, send)
 
     async def _poll(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await Poll(self._wiring, scope, receive, send).answer(self._app)
+        try:
+            await Poll(self._wiring, scope, receive, send).answer(self._app)
+        except DisconnectedError:
+            logger.debug("a poll was not read")
+        except TooLargeError:
+            await answer_json(send, 413, {"detail": "a poll has no body"})
 
     async def _report(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._limiter is None:
@@ -70,30 +83,28 @@ class ReplayMiddleware:
     async def _progress(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await answer_progress(self._wiring, scope, receive, send)
-        except (DisconnectedError, TooLargeError):
+        except DisconnectedError:
             logger.debug("a heartbeat was not read")
 
     async def _metrics(self, scope: Scope, _receive: Receive, send: Send) -> None:
         await answer_metrics(self._wiring, scope, send)
 
     async def _lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with anyio.create_task_group() as group:
+        await Lifespan(self._serve, receive, send).run(self._app, scope)
 
-            async def on_started(message: Message) -> None:
-                if message["type"] == "lifespan.startup.complete" and self._wiring.active():
-                    group.start_soon(self._wiring.serve)
-                    await checkpoint()
-                await send(message)
-
-            await self._app(scope, receive, on_started)
-            group.cancel_scope.cancel()
+    async def _serve(self) -> None:
+        """The timer, for ever. The host's lifespan must not fall with it."""
+        try:
+            await self._wiring.serve()
+        except Exception:
+            logger.exception("the watchdog stopped: polls still sweep expired leases, no timer does")
 
     def _serve_lazily(self) -> None:
         """Start the timer where no lifespan did. The reference kept here is what keeps the task alive."""
         if self._wiring.serving() or sniffio.current_async_library() != "asyncio":
             return
         if self._lazy is None or self._lazy.done() or self._lazy.get_loop() is not asyncio.get_running_loop():
-            self._lazy = asyncio.get_running_loop().create_task(self._wiring.serve(), name="otel_validation")
+            self._lazy = asyncio.get_running_loop().create_task(self._serve(), name="otel_validation")
 
 
 def _route_path(scope: Scope) -> str:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from otel_validation.asgi.messages import Receive, Scope, Send, answer_json, parse_object, read_body
+from otel_validation.asgi.messages import (
+    Receive,
+    Scope,
+    Send,
+    TooLargeError,
+    answer_json,
+    discard_body,
+    parse_object,
+    read_body,
+)
 from otel_validation.delivery.engine import Ticket
 
 if TYPE_CHECKING:
@@ -18,7 +27,12 @@ async def answer_progress(wiring: Wiring, scope: Scope, receive: Receive, send: 
 
     The token is its own proof: only whoever got the action has it.
     """
-    body = parse_object(await read_body(scope, receive, LARGEST_HEARTBEAT))
+    try:
+        body = parse_object(await read_body(scope, receive, LARGEST_HEARTBEAT))
+    except TooLargeError:
+        await discard_body(scope, receive, wiring.settings.max_report_bytes)
+        await answer_json(send, 413, {"detail": f"a heartbeat is at most {LARGEST_HEARTBEAT} bytes"})
+        return
     token = body.get("token", body.get("delivery_token")) if body is not None else None
     if not isinstance(token, str):
         await answer_json(send, 422, {"detail": 'a heartbeat is JSON with the delivery\'s token: {"token": "..."}'})

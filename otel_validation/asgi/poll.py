@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 
 import anyio
 
@@ -14,6 +14,7 @@ from otel_validation.asgi.messages import (
     AnswerHold,
     App,
     Receive,
+    Replayed,
     Scope,
     Send,
     answer_json,
@@ -36,14 +37,15 @@ class Poll:
     """One request on the poll path."""
 
     def __init__(self, wiring: Wiring, scope: Scope, receive: Receive, send: Send) -> None:
-        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        # As Starlette reads it: of a repeated parameter the last counts, for the guard too.
+        query = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True))
         self._wiring = wiring
         self._scope = scope
         self._receive = receive
         self._send = send
-        self._session_id = query.get("session_id", [""])[0]
-        self._machine_id = query.get("machine_id", [""])[0][:LONGEST_ID]
-        self._wait_s = _seconds(query.get("wait_s", ["0"])[0], wiring.settings.max_wait_s)
+        self._session_id = query.get("session_id", "")
+        self._machine_id = query.get("machine_id", "")[:LONGEST_ID]
+        self._wait_s = _seconds(query.get("wait_s", "0"), wiring.settings.max_wait_s)
 
     async def answer(self, app: App) -> None:
         """Answer, through the host or not."""
@@ -56,10 +58,14 @@ class Poll:
 
     async def _respond(self, app: App) -> None:
         began = stopwatch()
-        allowed = await self._wiring.guard.allows(self._session_id, self._scope)
+        guard = self._wiring.guard
+        allowed = await guard.allows(self._session_id, self._scope)
         due = await self._wiring.engine.poll(self._session_id, hand_out=allowed)
+        if not allowed and isinstance(due, Held) and guard.asks_host(self._session_id):
+            due = Forward(waiting=True)
         if isinstance(due, Forward):
-            await self._through_host(app, self._deliver_waiting if due.waiting else self._deliver)
+            may_hand_out = due.waiting and (allowed or guard.asks_host(self._session_id))
+            await self._through_host(app, self._deliver_waiting if may_hand_out else self._deliver)
         elif not allowed:
             await answer_json(self._send, 401, {"detail": REFUSED})
         elif isinstance(due, Held) and self._wait_s > 0:
@@ -69,7 +75,7 @@ class Poll:
 
     async def _wait_then_respond(self, app: App, began: float) -> None:
         """Hold the poll while an action is in flight; a client that goes away ends the wait and gets nothing."""
-        await read_body(self._scope, self._receive, self._wiring.settings.max_report_bytes)
+        body = await read_body(self._scope, self._receive, self._wiring.settings.max_report_bytes)
         due: PollAnswer | None = None
         async with anyio.create_task_group() as group:
             group.start_soon(self._cancel_when_gone, group.cancel_scope)
@@ -78,18 +84,19 @@ class Poll:
         if due is None:
             return
         if isinstance(due, Forward):
+            self._receive = Replayed(body, self._receive)
             await self._through_host(app, self._deliver_waiting if due.waiting else self._deliver)
         else:
             await self._send_own(due)
 
     async def _until_released(self, began: float) -> PollAnswer:
         while True:
-            remaining = self._wait_s - (stopwatch() - began)
-            if remaining <= 0 or not await self._wiring.engine.news(self._session_id, remaining):
-                return Held()
+            # Asked again right before the wait: what happened since the first answer makes no more news.
             due = await self._wiring.engine.poll(self._session_id)
-            if not isinstance(due, Held):
+            remaining = self._wait_s - (stopwatch() - began)
+            if not isinstance(due, Held) or remaining <= 0:
                 return due
+            await self._wiring.engine.news(self._session_id, remaining)
 
     async def _cancel_when_gone(self, scope: anyio.CancelScope) -> None:
         while (await self._receive())["type"] != "http.disconnect":
@@ -131,20 +138,20 @@ class Poll:
 
     async def _deliver_waiting(self, answer: Answer) -> None:
         """The host goes first (tail repush); where it has nothing, the waiting action leaves."""
-        if answer.status != 200 or self._action_in(answer) is not None:
+        if not _is_empty(answer):
             await self._deliver(answer)
             return
         ticket = await self._wiring.engine.dispatch_waiting(self._session_id)
         if ticket is None:
             await answer.send(self._send)
         else:
+            self._wiring.guard.learn(self._session_id, self._scope)
             await self._send_own(ticket)
 
     async def _keep_unreceived(self, answer: Answer) -> None:
         """A host that runs its handler for HEAD lets an action go that no HEAD client can read: keep it."""
         action = self._action_in(answer)
         if action is not None:
-            self._wiring.guard.learn(self._session_id, self._scope)
             await self._wiring.engine.park(action)
         await answer.send(self._send)
 
@@ -178,6 +185,14 @@ REFUSED = (
     "an action of this session is due again, and this request carries other credentials than the poll that first got "
     "it: set RPA_API_TOKEN, or give instrument() an `authorize`"
 )
+
+
+def _is_empty(answer: Answer) -> bool:
+    """Whether the host has nothing to hand out and has not paused the replay itself."""
+    if answer.status == 204:
+        return True
+    parsed = answer.parsed() if answer.status == 200 else None
+    return parsed is not None and not isinstance(parsed.get("action"), Mapping) and not parsed.get("replay_paused")
 
 
 def _seconds(text: str, most: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import anyio
 from cachetools import LRUCache
 
 from otel_validation.asgi.messages import (
@@ -19,8 +20,9 @@ from otel_validation.asgi.messages import (
     Send,
     TooLargeError,
     answer_json,
+    discard_body,
     dump,
-    is_plain_json,
+    may_be_json,
     parse_object,
     read_body,
     replace_header,
@@ -30,8 +32,6 @@ from otel_validation.delivery.outcome import Outcome, ReportOutcome, ReportStatu
 from otel_validation.validation.report import Report
 
 if TYPE_CHECKING:
-    import anyio
-
     from otel_validation.asgi.wiring import Wiring
     from otel_validation.validation.verdict import ValidationResult
 
@@ -40,25 +40,33 @@ SCOPE_KEY = "otel_validation"
 
 REMEMBERED_ANSWERS = 2_000
 LONGEST_REMEMBERED = 64 * 1024
+DISCARDED = 4
+"""Times the limit that a refused body may be long and still be read to its end, so that its sender hears why."""
+UNPROVEN = ReportOutcome(status=ReportStatus.UNKNOWN)
+"""The answer to a report that bears no token and other credentials than the session's: it settles nothing."""
 
-Key = tuple[str, str, str | None]
+CLOSE: RawHeaders = [(b"connection", b"close")]
+Key = tuple[str, str, int]
 
 
 class Answers:
-    """The host's answers to settled reports, so that a duplicate gets the same bytes and is not handled twice."""
+    """The host's answers to settled reports, so that a duplicate gets the same bytes and is not handled twice.
+
+    Kept by session, action and business retry: a duplicate may bear the token of any attempt of that delivery.
+    """
 
     def __init__(self) -> None:
         self.locks = KeyedLocks()
         self._kept: LRUCache[Key, Answer] = LRUCache(maxsize=REMEMBERED_ANSWERS)
 
-    def keep(self, report: Report, answer: Answer) -> None:
+    def keep(self, report: Report, retry: int, answer: Answer) -> None:
         """Remember a good answer; one that failed is not: the agent's next try must reach the host."""
         if 200 <= answer.status < 300 and len(answer.body) <= LONGEST_REMEMBERED:
-            self._kept[report.session_id, report.action_id, report.token] = answer
+            self._kept[report.session_id, report.action_id, retry] = answer
 
-    def kept(self, report: Report) -> Answer | None:
+    def kept(self, report: Report, retry: int) -> Answer | None:
         """The remembered answer."""
-        return self._kept.get((report.session_id, report.action_id, report.token))
+        return self._kept.get((report.session_id, report.action_id, retry))
 
 
 class ReportCall:
@@ -73,28 +81,41 @@ class ReportCall:
 
     async def answer(self, app: App, limiter: anyio.CapacityLimiter) -> None:
         """Answer through the host; what is not plain JSON passes through untouched and stays tracked."""
-        if not is_plain_json(list(self._scope["headers"])):
+        if not may_be_json(list(self._scope["headers"])):
             await app(self._scope, self._receive, self._send)
             return
         async with limiter:
-            limit = self._wiring.settings.max_report_bytes
+            body = await self._read()
+            if body is not None:
+                await self._answer_body(app, body)
+
+    async def _read(self) -> bytes | None:
+        """The body; None where there is no whole one and the client has been told why.
+
+        It must arrive in time: a client that vanished while sending would hold one of the limiter's places for ever.
+        """
+        settings = self._wiring.settings
+        with anyio.move_on_after(settings.report_read_timeout_s):
             try:
-                body = await read_body(self._scope, self._receive, limit)
-            except TooLargeError:
-                await answer_json(self._send, 413, {"detail": _too_large(limit)}, headers=[(b"connection", b"close")])
-                return
+                return await read_body(self._scope, self._receive, settings.max_report_bytes)
             except DisconnectedError:
-                return
-            await self._answer_body(app, body)
+                return None
+            except TooLargeError:
+                await discard_body(self._scope, self._receive, DISCARDED * settings.max_report_bytes)
+                await answer_json(self._send, 413, {"detail": _too_large(settings.max_report_bytes)}, headers=CLOSE)
+                return None
+        await answer_json(self._send, 408, {"detail": _too_slow(settings.report_read_timeout_s)}, headers=CLOSE)
+        return None
 
     async def _answer_body(self, app: App, body: bytes) -> None:
         parsed = parse_object(body)
         report = Report.from_json(parsed) if parsed is not None else None
-        if parsed is None or report is None or not await self._may_settle(report):
+        if parsed is None or report is None:
             await app(self._scope, Replayed(body, self._receive), self._send)
             return
         async with self._answers.locks.hold((report.session_id, report.action_id)):
-            answer = await self._wiring.engine.report(report)
+            may_settle = await self._may_settle(report)
+            answer = await self._wiring.engine.report(report) if may_settle else UNPROVEN
             self._scope[SCOPE_KEY] = answer
             await self._finish(app, report, answer, parsed, body)
 
@@ -105,7 +126,7 @@ class ReportCall:
     async def _finish(
         self, app: App, report: Report, answer: ReportOutcome, parsed: Mapping[str, Any], body: bytes
     ) -> None:
-        kept = self._answers.kept(report) if answer.status is ReportStatus.DUPLICATE else None
+        kept = self._answers.kept(report, answer.retry) if answer.status is ReportStatus.DUPLICATE else None
         if kept is not None:
             again = {**(kept.parsed() or {}), "status": ReportStatus.DUPLICATE.value}
             await kept.with_body(dump(again)).send(self._send)
@@ -131,7 +152,7 @@ class ReportCall:
                 members = {k: v for k, v in answer_members(answer).items() if k not in parsed}
                 host = host.with_members(members) if members else host
                 if answer.status is not ReportStatus.UNKNOWN:
-                    self._answers.keep(report, host)
+                    self._answers.keep(report, answer.retry, host)
             await host.send(self._send)
 
         hold = AnswerHold(self._send, limit=LONGEST_REMEMBERED, whole=whole)
@@ -170,6 +191,10 @@ def verdict_json(result: ValidationResult) -> dict[str, Any]:
             for finding in result.findings
         ],
     }
+
+
+def _too_slow(timeout_s: float) -> str:
+    return f"the report did not arrive within {timeout_s:g} s: see RPA_REPORT_READ_TIMEOUT_S"
 
 
 def _too_large(limit: int) -> str:
