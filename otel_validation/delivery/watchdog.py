@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from otel_validation.delivery.engine import Engine
 
 logger = logging.getLogger(__name__)
+
+FAILED_SCAN_S = 1.0
+"""The pause after a scan that raised: what was due still is, and must not be asked for in a busy loop."""
 
 
 class Alarm:
@@ -35,11 +39,12 @@ class Alarm:
         self._event = anyio.Event()
 
     def ring(self) -> None:
-        """End the sleep, or the next one where none is under way."""
+        """End the sleep, or the next one where none is under way. A loop that has ended has nobody to wake."""
         if threading.get_ident() == self._thread:
             self._event.set()
         else:
-            self._call_soon(self._ring_here)
+            with suppress(RuntimeError):
+                self._call_soon(self._ring_here)
 
     def _ring_here(self) -> None:
         self._event.set()
@@ -68,6 +73,7 @@ class Watchdog(Observer):
         self._alarm: Alarm | None = None
         self._asleep_until = float("-inf")
         self._last_scan_at: float | None = None
+        self._stopped = False
         self.failed_scans = 0
         engine.observers.add(self)
 
@@ -82,7 +88,7 @@ class Watchdog(Observer):
         return None if self._last_scan_at is None else self._clock.now() - self._last_scan_at
 
     async def run(self) -> None:
-        """Scan for ever; a scan that raises is logged and counted, and the timer goes on.
+        """Scan until `stop`; a scan that raises is logged and counted, and the timer goes on.
 
         Returns at once where the watchdog is disabled, or where it runs already.
         """
@@ -90,11 +96,17 @@ class Watchdog(Observer):
             return
         self._alarm = Alarm()
         try:
-            while True:
-                await self._scan()
-                await self._sleep(self._alarm)
+            while not self._stopped:
+                scanned = await self._scan()
+                await self._sleep(self._alarm, at_least_s=0.0 if scanned else FAILED_SCAN_S)
         finally:
             self._alarm = None
+
+    def stop(self) -> None:
+        """End `run`, for good. From any thread."""
+        self._stopped = True
+        if self._alarm is not None:
+            self._alarm.ring()
 
     def nudge(self, deadline: float = float("-inf")) -> None:
         """Wake the timer if it sleeps past `deadline` (seconds on the engine's clock). From any thread."""
@@ -102,23 +114,32 @@ class Watchdog(Observer):
         if alarm is not None and deadline < self._asleep_until:
             alarm.ring()
 
-    async def _scan(self) -> None:
+    async def _scan(self) -> bool:
+        try:
+            self._chores()
+        except Exception:
+            logger.exception("the watchdog's chores failed; its scans go on")
         try:
             await self._engine.expire(timer=True)
-            self._chores()
-            self._last_scan_at = self._clock.now()
         except Exception:
             self.failed_scans += 1
             logger.exception("a watchdog scan failed; the next one follows")
+            return False
+        self._last_scan_at = self._clock.now()
+        return True
 
-    async def _sleep(self, alarm: Alarm) -> None:
+    async def _sleep(self, alarm: Alarm, *, at_least_s: float) -> None:
         now = self._clock.now()
         # Set before the await below, so that a dispatch in between finds it and rings.
         self._asleep_until = now + self._max_sleep_s
-        due = await self._engine.next_due()
+        try:
+            due = await self._engine.next_due()
+        except Exception:
+            logger.exception("the earliest deadline could not be read; sleeping for the longest time")
+            due = None
         if due is not None:
             self._asleep_until = min(self._asleep_until, due)
-        await alarm.sleep(max(0.0, self._asleep_until - now))
+        await alarm.sleep(max(at_least_s, self._asleep_until - now))
         self._asleep_until = float("-inf")
 
     def dispatched(self, event: Dispatched) -> None:
