@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from otel_validation.delivery.lease import DeliveryState
 from otel_validation.delivery.observer import Answered, Observer, Orphaned, Scanned
 from otel_validation.delivery.outcome import ReportStatus
 
@@ -34,8 +35,8 @@ class Counters(Observer):
         self._orphans = 0
 
     def orphaned(self, event: Orphaned) -> None:
-        """Count an orphan and what became of it."""
-        self._counts["orphans_detected_total"] += 1
+        """Count an orphan, once, and what became of it."""
+        self._counts["orphans_detected_total"] += event.orphan.state is DeliveryState.IN_FLIGHT
         self._counts["orphans_resent_total" if event.dead is None else "orphans_giveup_total"] += 1
 
     def answered(self, event: Answered) -> None:
