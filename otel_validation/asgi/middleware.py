@@ -7,7 +7,6 @@ import logging
 from typing import TYPE_CHECKING
 
 import anyio
-import sniffio
 
 from otel_validation.asgi.lifespan import Lifespan
 from otel_validation.asgi.messages import (
@@ -101,10 +100,18 @@ class ReplayMiddleware:
 
     def _serve_lazily(self) -> None:
         """Start the timer where no lifespan did. The reference kept here is what keeps the task alive."""
-        if self._wiring.serving() or sniffio.current_async_library() != "asyncio":
+        loop = _asyncio_loop()
+        if self._wiring.serving() or loop is None:
             return
-        if self._lazy is None or self._lazy.done() or self._lazy.get_loop() is not asyncio.get_running_loop():
-            self._lazy = asyncio.get_running_loop().create_task(self._serve(), name="otel_validation")
+        if self._lazy is None or self._lazy.done() or self._lazy.get_loop() is not loop:
+            self._lazy = loop.create_task(self._serve(), name="otel_validation")
+
+
+def _asyncio_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None  # trio has no tasks outside a nursery: there each poll sweeps, as it does everywhere
 
 
 def _route_path(scope: Scope) -> str:
