@@ -6,6 +6,8 @@ read no clock and do no I/O, so the same rules hold for every store and are test
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
@@ -321,7 +323,7 @@ class Session:
         action_id = orphan.action.action_id
         del self.live[action_id]
         letter = DeadLetter(
-            dead_letter_id=f"{self.session_id}:{action_id}:{orphan.retry}",
+            dead_letter_id=dead_letter_id(self.session_id, action_id, orphan.retry),
             delivery=orphan.given_up(),
             cause=cause,
             age_s=now - orphan.first_dispatched_at,
@@ -355,3 +357,9 @@ class Session:
         self.settled = settled
         state = DeliveryState.SETTLED if outcome is not None else DeliveryState.CANCELLED
         return replace(delivery, state=state, judged_until=None)
+
+
+def dead_letter_id(session_id: str, action_id: str, retry: int) -> str:
+    """The same for the same three, and fit for a URL whatever the ids hold."""
+    named = json.dumps([session_id, action_id, retry])
+    return hashlib.sha256(named.encode()).hexdigest()[:32]

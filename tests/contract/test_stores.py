@@ -11,6 +11,7 @@ from delivery_kit import COMPLETE, an_action
 
 from otel_validation.delivery.outcome import Outcome, Pause, PauseReason
 from otel_validation.delivery.policy import DeliveryPolicy
+from otel_validation.delivery.session import dead_letter_id
 from otel_validation.stores.memory import MemoryStore
 from otel_validation.validation.routing import Route
 
@@ -201,5 +202,5 @@ async def test_dead_letters_are_listed_oldest_first(store):
     assert [letter.delivery.action.session_id for letter in await store.dead_letters()] == ["s2", "s3", "s1"]
     assert await store.in_flight() == 0
     async with store.session("s3") as session:
-        session.redrive("s3:a:0")
+        session.redrive(dead_letter_id("s3", "a", 0))
     assert len(await store.dead_letters()) == 2

@@ -23,6 +23,7 @@ from otel_validation.clock import utc
 from otel_validation.delivery.engine import QUARANTINE_S, Engine, Forward, Held, Ticket
 from otel_validation.delivery.outcome import Pause, PauseReason, ReportStatus
 from otel_validation.delivery.policy import DeliveryPolicy
+from otel_validation.delivery.session import dead_letter_id
 from otel_validation.errors import UnknownDeadLetterError, UnknownSessionError
 from otel_validation.stores.memory import MemoryStore
 from otel_validation.validation.routing import Mode, OnUnverified, Route, RoutingPolicy
@@ -125,7 +126,7 @@ async def test_whatever_may_give_a_waiting_agent_something_to_do_is_news(event):
         elif event == "orphan":
             await desk.after(30)
         elif event.startswith("redrive"):
-            await desk.engine.redrive("s:a:0")
+            await desk.engine.redrive(dead_letter_id("s", "a", 0))
         else:
             await getattr(desk.engine, event)("s")
     assert woken == [True]
@@ -435,7 +436,7 @@ async def test_a_redrive_leaves_an_operators_pause():
     await desk.after(30)
     await desk.engine.resume("s")
     pause = await desk.engine.pause("s")
-    await desk.engine.redrive("s:a:0")
+    await desk.engine.redrive(dead_letter_id("s", "a", 0))
     assert await desk.poll() == pause
 
 
@@ -447,9 +448,9 @@ async def test_a_redrive_leaves_the_pause_while_another_dead_letter_is_there():
         await desk.after(30)
         if name == "a":
             await desk.engine.resume("s")
-    await desk.engine.redrive("s:a:0")
+    await desk.engine.redrive(dead_letter_id("s", "a", 0))
     assert isinstance(await desk.poll(), Pause)
-    await desk.engine.redrive("s:b:0")
+    await desk.engine.redrive(dead_letter_id("s", "b", 0))
     assert (await desk.take()).delivery.action.action_id == "b"
 
 
@@ -467,7 +468,7 @@ async def test_one_of_two_operators_redrives():
     desk.host_has(an_action(resend="never"))
     await desk.take()
     await desk.after(30)
-    await desk.engine.redrive("s:a:0")
+    await desk.engine.redrive(dead_letter_id("s", "a", 0))
     with pytest.raises(UnknownDeadLetterError):
-        await desk.engine.redrive("s:a:0")
+        await desk.engine.redrive(dead_letter_id("s", "a", 0))
     assert len(desk.seen.of("redriven")) == 1

@@ -8,7 +8,7 @@ from delivery_kit import COMPLETE, an_action
 from otel_validation.delivery.lease import DeliveryState, GiveUpCause
 from otel_validation.delivery.outcome import Outcome, Pause, PauseReason, ReportStatus
 from otel_validation.delivery.policy import DeliveryPolicy
-from otel_validation.delivery.session import REMEMBERED, Gate, Session, Standing
+from otel_validation.delivery.session import REMEMBERED, Gate, Session, Standing, dead_letter_id
 from otel_validation.validation.routing import Route
 
 POLICY = DeliveryPolicy()
@@ -318,10 +318,10 @@ def test_cancelling_withdraws_everything_and_lifts_a_pause():
 
 
 def test_redriving_needs_a_dead_letter():
-    assert Session("s").redrive("s:a:0") is None
+    assert Session("s").redrive(dead_letter_id("s", "a", 0)) is None
     desktop = Desktop()
     desktop.dead()
-    assert desktop.session.redrive("s:other:0") is None
+    assert desktop.session.redrive(dead_letter_id("s", "other", 0)) is None
 
 
 def test_a_redriven_action_goes_first():
