@@ -60,12 +60,14 @@ class StubChecker:
     name: str = "ocr_roi"
     calls: int = 0
     warmed: int = 0
+    began: threading.Event = field(default_factory=threading.Event)
 
     def applies(self, subject: Any) -> bool:
         return subject.report.has_screenshot
 
     def check(self, subject: Any) -> Finding:
         self.calls += 1
+        self.began.set()
         if self.gate is not None:
             assert self.gate.wait(5)
         return self.finding

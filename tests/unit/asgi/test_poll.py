@@ -62,14 +62,14 @@ async def test_the_hosts_bytes_stay_as_they_are():
 
 def test_c04_the_length_is_right_and_read_fully_by_http_client():
     site = a_site()
-    site.queue(click(label="Échec – dossier n°7 🩺"))
+    site.queue(click(label="Échec \u2013 dossier n°7 🩺"))
     with serving(site.app) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
         connection.request("GET", f"{NEXT}?session_id=s")
         answer = connection.getresponse()
         body = answer.read()
         assert len(body) == int(answer.getheader("content-length"))
-        assert json.loads(body)["action"]["label"] == "Échec – dossier n°7 🩺"
+        assert json.loads(body)["action"]["label"] == "Échec \u2013 dossier n°7 🩺"
         assert json.loads(body)["delivery"]["attempt"] == 1
         connection.close()
 

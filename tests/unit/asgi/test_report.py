@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio import to_thread
 from fastapi import FastAPI, Request
 from http_kit import (
     JSON_HEADERS,
@@ -447,8 +448,7 @@ async def test_a_report_is_settled_and_told_though_its_client_is_cancelled():
     body = b'{"session_id": "s", "action_id": "act_1", "success": true, "screenshot_after": "aaaa"}'
     async with anyio.create_task_group() as group:
         group.start_soon(post, site.app, body)
-        while not site.checker.calls:
-            await anyio.sleep(0.001)
+        await to_thread.run_sync(site.checker.began.wait)
         group.cancel_scope.cancel()
         gate.set()
     assert site.plugin.counters.snapshot()["reports_accepted_total"] == 1
