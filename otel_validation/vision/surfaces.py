@@ -40,6 +40,8 @@ FIELD_FILL = 0.3
 NAV_WIDTH = 150
 """Back, forward and reload stand within this distance left of the field."""
 ICON_SIZES = (5, 26)
+ICONS = 1
+"""How many must be seen: a capture may cut the others, and a dark theme hides the ones that are off."""
 ABOVE = 90
 """Tab strip and title bar lie within this distance above the field."""
 BELOW = 48
@@ -53,6 +55,8 @@ PANEL_REACH = 420
 """A browser's pop-up reaches at most this far above, left or right of a click in it."""
 SIDE_SHARE = 0.8
 """Share of its rows over which a pop-up's side must be seen."""
+PANEL_SLACK = 6
+"""A pop-up begins at most this far under the field: still inside the toolbar, where no page can draw."""
 PANEL_LEAST, PANEL_FILL = 60, 0.4
 """Smallest side of a pop-up, and the share of it that its ground covers."""
 BAR_HEIGHT = 64
@@ -145,19 +149,18 @@ class SurfaceFinder:
         return self._popup(frame, at, scale)
 
     def _popup(self, frame: Frame, at: tuple[float, float], scale: float) -> Surface | None:
-        panel = _panel(frame, at, scale)
-        if panel is None:
-            return None
-        strip = _strip(frame, (panel.y0 - 60) * scale, (panel.y0 + 40) * scale, scale)
-        for field in _fields(strip):
-            attached = field.y0 - 4 <= panel.y0 <= field.y1 + 16 and panel.y1 > field.y1 + 30
-            if attached and self._is_address(frame, field, strip):
-                return Surface.BROWSER_POPUP
+        """A panel that hangs from the toolbar or covers part of it: nothing of a page can."""
+        for panel in _panels(frame, at, scale):
+            strip = _strip(frame, (panel.y0 - 60) * scale, (panel.y0 + 40) * scale, scale)
+            for field in _fields(strip):
+                attached = field.y0 - PANEL_SLACK <= panel.y0 <= field.y1 + PANEL_SLACK and panel.y1 > field.y1 + 30
+                if attached and self._is_address(frame, field, strip):
+                    return Surface.BROWSER_POPUP
         return None
 
     def _is_address(self, frame: Frame, field: _Field, strip: _Strip) -> bool:
-        """Icons at the field's left, and an address in it."""
-        if _icons_left(field, strip) < 1:
+        """Whether navigation icons stand at the field's left, and an address in it."""
+        if _icons_left(field, strip) < ICONS:
             return False
         for step in range(FIELD_READS):
             left = field.x0 - 4 + step * (FIELD_READ - FIELD_OVERLAP)
@@ -190,6 +193,8 @@ def _reduced(pixels: Pixels, scale: float) -> Grey:
 def _even(grey: Grey, flat: int) -> npt.NDArray[np.uint8]:
     """1 where a pixel is like its left and upper neighbours."""
     even = np.ones(grey.shape, np.uint8)
+    if min(grey.shape) < 2:
+        return even
     even[:, 1:] = cv2.absdiff(grey[:, 1:], grey[:, :-1]) < flat
     even[1:] &= cv2.absdiff(grey[1:], grey[:-1]) < flat
     return even
@@ -222,7 +227,9 @@ def _icons_left(field: _Field, strip: _Strip) -> int:
     blobs = cv2.dilate(ink, np.ones((3, 3), np.uint8))
     count, _, stats, _ = cv2.connectedComponentsWithStats(blobs, connectivity=8)
     low, high = ICON_SIZES
-    return sum(1 for _, _, w, h, _ in stats[1:count] if low <= w <= high and low <= h <= high)
+    w, h = stats[1:count, 2], stats[1:count, 3]
+    fits = (w >= low) & (w <= high) & (h >= low) & (h <= high)
+    return int(np.count_nonzero(fits))
 
 
 def _place_of(at: tuple[float, float], field: _Field, strip: _Strip) -> Surface | None:
@@ -263,46 +270,45 @@ def _line_between(field: _Field, y: float, strip: _Strip) -> bool:
     return bool((steps.mean(axis=1) >= EDGE_SHARE).any())
 
 
-def _panel(frame: Frame, at: tuple[float, float], scale: float) -> _Field | None:
-    """A bounded, evenly filled panel around `at`, at 100 % scale; None on open ground.
+def _panels(frame: Frame, at: tuple[float, float], scale: float) -> list[_Field]:
+    """The bounded, evenly filled panel around `at`, at 100 % scale; none on open ground."""
+    x, y = at
+    rows = _strip(frame, (y - FIELD_HEIGHTS[1] // 2) * scale, (y + FIELD_HEIGHTS[1] // 2) * scale, scale)
+    if not _between_sides(rows.pixels, int(x)):
+        return []
+    strip = _strip(frame, (y - PANEL_REACH) * scale, (y + PANEL_REACH / 2) * scale, scale)
+    ground = _ground(strip.pixels, int(x), int(y - strip.top))
+    if ground is None:
+        return []
+    x0, y0, x1, y1 = ground
+    return [_Field(x0, y0 + strip.top, x1, y1 + strip.top)]
 
-    The click may be on a button of the panel, so the grounds of a few points around it are tried too.
-    """
-    left, top, right, bottom = (
-        value * scale
-        for value in (at[0] - PANEL_REACH, at[1] - PANEL_REACH, at[0] + PANEL_REACH, at[1] + PANEL_REACH / 2)
-    )
-    box = frame.clip((left, top, right, bottom))
-    small = _reduced(frame.crop(box), scale)
-    origin = box[0] / scale, box[1] / scale
-    x, y = int(at[0] - origin[0]), int(at[1] - origin[1])
-    even = _even(small, FLAT_PASSES[1])
-    if not _between_sides(even, x, y):
-        return None
-    _, areas, stats, _ = cv2.connectedComponentsWithStats(even, connectivity=4)
-    x, y = int(at[0] - origin[0]), int(at[1] - origin[1])
+
+def _ground(grey: Grey, x: int, y: int) -> tuple[int, int, int, int] | None:
+    """The bounded ground that holds (x, y). The point may be on a button of it, so its surroundings are tried too."""
+    left = max(0, x - PANEL_REACH)
+    even = _even(grey[:, left : x + PANEL_REACH], FLAT_PASSES[1])
+    x -= left
     height, width = even.shape
+    _, areas, stats, _ = cv2.connectedComponentsWithStats(even, connectivity=4)
     for column, row in ((x, y), (x, y - 18), (x, y - 30), (x - 60, y), (x + 60, y)):
         if not (0 <= column < width and 0 <= row < height) or not even[row, column]:
             continue
-        px, py, w, h, area = (int(value) for value in stats[areas[row, column]])
-        free = px > 1 and px + w < width - 1 and py > 1 and py + h < height - 1
-        if (
-            free
-            and h >= PANEL_LEAST
-            and w >= PANEL_LEAST
-            and area >= PANEL_FILL * w * h
-            and px <= x <= px + w
-            and py <= y <= py + h
-        ):
-            return _Field(px + origin[0], py + origin[1], px + w + origin[0], py + h + origin[1])
+        x0, y0, w, h, area = (int(value) for value in stats[areas[row, column]])
+        x1, y1 = x0 + w, y0 + h
+        bounded = x0 > 1 and x1 < width - 1 and y0 > 1 and y1 < height - 1
+        filled = min(w, h) >= PANEL_LEAST and area >= PANEL_FILL * w * h
+        if bounded and filled and x0 <= x <= x1 and y0 <= y <= y1:
+            return x0 + left, y0, x1 + left, y1
     return None
 
 
-def _between_sides(even: npt.NDArray[np.uint8], x: int, y: int) -> bool:
-    """Whether an upright edge, higher than a field's, stands on either side of `x` on row `y`."""
-    rows = even[max(0, y - FIELD_HEIGHTS[1] // 2) : y + FIELD_HEIGHTS[1] // 2]
-    sides = np.flatnonzero(rows.mean(axis=0) <= 1 - SIDE_SHARE)
+def _between_sides(rows: Grey, x: int) -> bool:
+    """Whether an upright edge over the rows stands on either side of `x`."""
+    if min(rows.shape) < 2:
+        return False
+    edges = cv2.absdiff(rows[:, 1:], rows[:, :-1]) >= FLAT
+    sides = np.flatnonzero(np.asarray(edges).mean(axis=0) >= SIDE_SHARE)
     return bool(sides.size and sides[0] < x < sides[-1])
 
 

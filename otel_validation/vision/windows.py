@@ -50,7 +50,7 @@ def dialog_around(frame: Frame, click: tuple[float, float], scale: float) -> Box
     grey = cv2.cvtColor(np.ascontiguousarray(small), cv2.COLOR_RGB2GRAY).astype(np.int16)
     at = int((click[0] - left) / scale), int((click[1] - top) / scale)
     most = MOST_AREA * frame.width * frame.height / scale**2
-    boxes = [box for box in _rectangles(grey, *at) if _area(box) <= most and _closable(grey, box)]
+    boxes = [box for box in rectangles(grey, *at) if _area(box) <= most and _closable(grey, box)]
     if not boxes:
         return None
     x0, y0, x1, y1 = (value * scale for value in min(boxes, key=_area))
@@ -61,7 +61,8 @@ def _area(box: tuple[int, int, int, int]) -> int:
     return (box[2] - box[0]) * (box[3] - box[1])
 
 
-def _rectangles(grey: Grey, x: int, y: int) -> list[tuple[int, int, int, int]]:
+def rectangles(grey: Grey, x: int, y: int) -> list[tuple[int, int, int, int]]:
+    """Boxes around (x, y) with four straight edges, at 100 % scale: x0, y0, x1, y1 in pixels of `grey`."""
     upright = np.zeros(grey.shape, np.bool_)
     upright[:, 1:] = np.abs(np.diff(grey, axis=1)) >= STEP
     level = np.zeros(grey.shape, np.bool_)
