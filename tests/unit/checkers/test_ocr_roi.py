@@ -400,17 +400,18 @@ def dialog(image, box, title, buttons):
     return image
 
 
-class TestDialogs:
-    buttons = {"Annuler": (470, 440), "Enregistrer": (610, 440)}  # noqa: RUF012
+BUTTONS = {"Annuler": (470, 440), "Enregistrer": (610, 440)}
 
+
+class TestDialogs:
     def test_a_dialog_that_does_not_show_the_label_is_unexpected(self, checker):
-        image = dialog(browser(), (420, 260, 800, 500), "Session", self.buttons)
+        image = dialog(browser(), (420, 260, 800, 500), "Session", BUTTONS)
         finding = checker.check(subject(image, (520, 455), "Imagerie"))
         assert (finding.verdict, finding.category) == (Verdict.TERMINATE, FailureCategory.UNEXPECTED_DIALOG)
         assert finding.evidence["surface"] == "os_dialog"
 
     def test_in_the_dialog_that_shows_it_another_label_is_the_wrong_target(self, checker):
-        image = dialog(browser(), (420, 260, 800, 500), "Session", self.buttons)
+        image = dialog(browser(), (420, 260, 800, 500), "Session", BUTTONS)
         finding = checker.check(subject(image, (520, 455), "Enregistrer"))
         assert finding.category is FailureCategory.WRONG_TARGET
         far = dialog(browser(), (420, 260, 800, 620), "Session", {"Annuler": (470, 320), "Enregistrer": (610, 560)})
@@ -418,5 +419,5 @@ class TestDialogs:
         assert finding.category is FailureCategory.WRONG_TARGET
 
     def test_its_own_label_is_complete(self, checker):
-        image = dialog(browser(), (420, 260, 800, 500), "Session", self.buttons)
+        image = dialog(browser(), (420, 260, 800, 500), "Session", BUTTONS)
         assert checker.check(subject(image, (660, 455), "Enregistrer")).verdict is Verdict.COMPLETE

@@ -47,3 +47,35 @@ def test_a_window_over_most_of_the_screen_is_the_application():
 
 def test_a_small_group_is_no_window():
     assert dialog_around(desktop(box=(300, 200, 420, 260)), (350, 230), 1.0) is None
+
+
+@pytest.mark.parametrize("mark", ["plus", "square", "none", "long"])
+def test_only_a_cross_closes(mark):
+    frame = desktop(cross=False)
+    draw = ImageDraw.Draw(frame.image)
+    x, y = 676, 212
+    if mark == "plus":
+        draw.line((x, y + 5, x + 10, y + 5), fill="black", width=2)
+        draw.line((x + 5, y, x + 5, y + 10), fill="black", width=2)
+    elif mark == "square":
+        draw.rectangle((x, y, x + 10, y + 10), outline="black")
+    elif mark == "long":
+        draw.line((x - 20, y, x + 10, y + 3), fill="black", width=2)
+    assert dialog_around(frame, (500, 330), 1.0) is None
+
+
+def test_two_posts_without_a_lintel_are_no_window():
+    frame = Frame(Image.new("RGB", (1280, 800), "white"))
+    draw = ImageDraw.Draw(frame.image)
+    for x in (300, 700):
+        draw.line((x, 200, x, 460), fill="black", width=2)
+    assert dialog_around(frame, (500, 330), 1.0) is None
+
+
+def test_sides_that_only_pass_by_are_no_window():
+    frame = Frame(Image.new("RGB", (1280, 800), "white"))
+    draw = ImageDraw.Draw(frame.image)
+    for x in (300, 700):
+        for y in range(0, 800, 60):
+            draw.line((x, y, x, y + 40), fill="black", width=2)
+    assert dialog_around(frame, (500, 330), 1.0) is None
