@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 from delivery_kit import COMPLETE, an_action
@@ -12,11 +11,9 @@ from delivery_kit import COMPLETE, an_action
 from otel_validation.delivery.outcome import Outcome, Pause, PauseReason
 from otel_validation.delivery.policy import DeliveryPolicy
 from otel_validation.delivery.session import dead_letter_id
+from otel_validation.delivery.store import Store
 from otel_validation.stores.memory import MemoryStore
 from otel_validation.validation.routing import Route
-
-if TYPE_CHECKING:
-    from otel_validation.delivery.store import Store
 
 pytestmark = pytest.mark.anyio
 
@@ -52,6 +49,21 @@ async def kept(store, session_id="s"):
 async def give_up(store, session_id="s", *, now=100.0, wall_ns=0):
     async with store.session(session_id) as session:
         session.expire(now=now, wall_ns=wall_ns, policy=POLICY)
+
+
+async def test_it_has_every_primitive_and_no_engine_needs_more(store):
+    primitives = {name for name in vars(Store) if not name.startswith("_")}
+    assert primitives == {
+        "session",
+        "known",
+        "due",
+        "next_due",
+        "defer",
+        "session_of",
+        "dead_letters",
+        "in_flight",
+    }
+    assert all(callable(getattr(store, name)) for name in primitives)
 
 
 async def test_a_session_is_new_until_something_is_kept(store):

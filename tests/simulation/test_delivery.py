@@ -76,6 +76,8 @@ class Model(Observer):
             self.must(is_current, "a stale token settled as if it were current")
         if event.status is ReportStatus.STALE_ADOPTED:
             self.must(not is_current, "a current report was called stale")
+            superseded = report.action_id == action_id
+            self.must(not superseded or event.outcome.success, "a stale failure settled over a newer attempt")
         self.must((event.delivery is not None) == (event.status in SETTLING), "a status that hides what it did")
         if event.delivery is not None:
             self.end(session, event.delivery)
@@ -128,7 +130,7 @@ class DeliveryMachine(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.runner = asyncio.Runner()
+        self.loop = asyncio.new_event_loop()
         self.desk = a_desk(policy=self.policy, judge=ScriptedJudge())
         self.engine, self.clock = self.desk.engine, self.desk.clock
         self.model = Model(self.clock, self.policy)
@@ -142,10 +144,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         self.numbers = iter(range(10_000))
 
     def run(self, function, *arguments):
-        async def call():
-            return await function(*arguments)
-
-        return self.runner.run(call())
+        return self.loop.run_until_complete(function(*arguments))
 
     # The host
 
@@ -355,8 +354,16 @@ class DeliveryMachine(RuleBasedStateMachine):
         assert all(times == 1 for times in self.model.ended.values()), "an action ended more than once"
 
     @invariant()
-    def no_action_is_lost(self):
-        places = {session.session_id: session for session in self.run(self.sessions)}
+    def the_sessions_are_right(self):
+        sessions, flying, due = self.run(self.everything)
+        self.no_action_is_lost(sessions)
+        self.the_store_agrees_with_its_sessions(sessions, flying, due)
+
+    async def everything(self):
+        return await self.sessions(), await self.engine.in_flight(), await self.engine.next_due()
+
+    def no_action_is_lost(self, sessions):
+        places = {session.session_id: session for session in sessions}
         for name, action_id in self.handed:
             session = places[name]
             live = session.live.get(action_id)
@@ -367,13 +374,10 @@ class DeliveryMachine(RuleBasedStateMachine):
                 assert live.state in NONTERMINAL
                 assert not any(ends) or not live.attempts, "open and over at once"
 
-    @invariant()
-    def the_store_agrees_with_its_sessions(self):
-        sessions = self.run(self.sessions)
-        flying = [d for s in sessions for d in s.live.values() if d.state is DeliveryState.IN_FLIGHT]
-        assert self.run(self.engine.in_flight) == len(flying) == len(self.model.current)
-        dues = [due for s in sessions if (due := s.next_due()) is not None]
-        assert self.run(self.engine.next_due) == min(dues, default=None)
+    def the_store_agrees_with_its_sessions(self, sessions, flying, due):
+        really = [d for s in sessions for d in s.live.values() if d.state is DeliveryState.IN_FLIGHT]
+        assert flying == len(really) == len(self.model.current)
+        assert due == min((at for s in sessions if (at := s.next_due()) is not None), default=None)
         for session in sessions:
             assert (session.pause is not None) == (session.session_id in self.model.paused_since)
             assert sum(d.state is DeliveryState.IN_FLIGHT for d in session.live.values()) <= 1
@@ -392,9 +396,9 @@ class DeliveryMachine(RuleBasedStateMachine):
             for session in self.run(self.sessions):
                 assert not session.live, "an action never came to an end"
             self.the_model_agrees()
-            self.no_action_is_lost()
+            self.the_sessions_are_right()
         finally:
-            self.runner.close()
+            self.loop.close()
 
     async def finish(self, session):
         self.desk.judge.result, self.desk.judge.meanwhile = COMPLETE, None

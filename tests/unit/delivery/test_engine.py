@@ -472,3 +472,81 @@ async def test_one_of_two_operators_redrives():
     with pytest.raises(UnknownDeadLetterError):
         await desk.engine.redrive(dead_letter_id("s", "a", 0))
     assert len(desk.seen.of("redriven")) == 1
+
+
+# What happened elsewhere
+
+
+async def test_an_attempt_that_ended_by_other_means_is_forgotten():
+    desk = a_desk()
+    ticket = await desk.engine.dispatch(an_action(), token="given")
+    assert ticket.lease.token == "given"
+    assert await desk.engine.forget("given") is True
+    assert await desk.engine.forget("given") is False
+    assert await desk.engine.in_flight() == 0
+    assert await desk.state() == "nowhere"
+
+
+async def test_an_attempt_that_ended_between_lookup_and_session_is_not_forgotten_again():
+    class Outdated(MemoryStore):
+        async def session_of(self, token):
+            return "s"
+
+    desk = a_desk(store=Outdated())
+    await desk.engine.dispatch(an_action())
+    assert await desk.engine.forget("old") is False
+    assert await desk.engine.in_flight() == 1
+
+
+async def test_a_give_up_elsewhere_pauses_once():
+    desk = a_desk()
+    await desk.engine.dispatch(an_action())
+    for _ in range(2):
+        await desk.engine.give_up_elsewhere("s")
+    (event,) = desk.seen.of("pause_changed")
+    assert event.pause.reason is PauseReason.GIVE_UP
+    assert await desk.engine.knows("s")
+    assert not await desk.engine.knows("other")
+
+
+async def test_the_timer_tells_of_a_scan_that_found_nothing():
+    desk = a_desk()
+    scan = await desk.engine.expire(timer=True)
+    assert scan.orphans == 0
+    assert desk.seen.of("scanned") == [scan]
+
+
+async def test_a_parallel_policy_holds_nothing_back():
+    desk = a_desk(policy=DeliveryPolicy(serial=False))
+    desk.host_has(an_action("a"), an_action("b"))
+    assert [(await desk.take()).delivery.action.action_id for _ in range(2)] == ["a", "b"]
+    await desk.engine.park(an_action("c"))
+    assert await desk.engine.dispatch(an_action("d")) is not None
+    assert (await desk.take()).delivery.action.action_id == "c"
+    assert await desk.engine.in_flight() == 4
+
+
+async def test_a_give_up_of_one_of_several_in_flight_pauses_once():
+    desk = a_desk(policy=DeliveryPolicy(serial=False, max_resends=0))
+    for name in ("a", "b"):
+        await desk.engine.dispatch(an_action(name))
+    await desk.after(30)
+    assert len(await desk.engine.dead_letters()) == 2
+    assert len(desk.seen.of("pause_changed")) == 1
+
+
+async def test_a_session_paused_before_its_sweep_gives_nothing_up():
+    """Named as due, then paused: its clocks stand still."""
+
+    class PausesInBetween(MemoryStore):
+        async def due(self, now, limit):
+            names = await super().due(now, limit)
+            for name in names:
+                await desk.engine.pause(name)
+            return names
+
+    desk = a_desk(policy=DeliveryPolicy(max_resends=0), store=PausesInBetween())
+    await desk.engine.dispatch(an_action())
+    await desk.after(30)
+    assert await desk.state() == "in_flight"
+    assert await desk.engine.dead_letters() == []
