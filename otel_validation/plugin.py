@@ -61,7 +61,8 @@ class Plugin:
         self.clock = clock or SystemClock()
         self.recorder = Recorder(tracer_provider, idle_s=self.settings.replay_idle_s)
         self.counters = Counters()
-        self.validator = validator or default_validator(self.settings, observer=self.recorder)
+        self.validator = validator or default_validator(self.settings)
+        self.validator.observe(self.recorder)
         policy = delivery_policy(self.settings)
         self.engine = Engine(
             store or MemoryStore(),

@@ -116,13 +116,14 @@ class Engine:
     async def poll(self, session_id: str, *, hand_out: bool = True) -> PollAnswer:
         """An agent asks for work: the waiting action, a pause, nothing, or whatever the host has.
 
-        With `hand_out=False` a waiting action stays where it is, and the answer is `Held`.
+        With `hand_out=False` (whoever asks may not have it) a waiting action stays where it is, the answer is `Held`,
+        and the agent is no more alive for it.
 
         Expired leases of all sessions are swept first, so that a poll is right even where no timer runs.
         """
         now = self._clock.now()
         known = await self._store.known(session_id)
-        if known:
+        if known and hand_out:
             async with self._store.session(session_id) as session:
                 session.last_poll_at = now
         await self.expire()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -98,11 +97,15 @@ class Validator:
         self._matrix = matrix
         self._budgets_s = budgets_s
         self._clock = clock or SystemClock()
-        self._observer = observer or ValidationObserver()
+        self._observers = [] if observer is None else [observer]
         self._workers = workers
         self._limiter: anyio.CapacityLimiter | None = None
         self._stuck: list[_Run] = []
         self.warm = False
+
+    def observe(self, observer: ValidationObserver) -> None:
+        """Tell `observer` too, from now on."""
+        self._observers.append(observer)
 
     async def warm_up(self) -> None:
         """Load what the checkers need, off the event loop; `warm` is true afterwards."""
@@ -124,16 +127,16 @@ class Validator:
         began, started_ns = stopwatch(), self._clock.wall_ns()
         findings = [await self._check(checker, subject) for checker in checkers]
         result = fold(findings, report, elapsed_ms=(stopwatch() - began) * 1e3)
-        with _harmless():
-            self._observer.validated(
-                ValidationDetails(
-                    action=action,
-                    report=report,
-                    result=result,
-                    started_ns=started_ns,
-                    ended_ns=self._clock.wall_ns(),
-                )
-            )
+        self._tell(
+            "validated",
+            ValidationDetails(
+                action=action,
+                report=report,
+                result=result,
+                started_ns=started_ns,
+                ended_ns=self._clock.wall_ns(),
+            ),
+        )
         return result
 
     async def _check(self, checker: Checker, subject: Subject) -> Finding:
@@ -147,18 +150,25 @@ class Validator:
         except Exception:
             logger.exception("checker %s crashed; the report counts as not confirmed", checker.name)
             finding, failure = _unsure(checker.name, "the checker crashed"), CRASHED
-        with _harmless():
-            self._observer.checked(
-                CheckDetails(
-                    action=subject.action,
-                    report=subject.report,
-                    finding=finding,
-                    started_ns=started_ns,
-                    ended_ns=self._clock.wall_ns(),
-                    failure=failure or None,
-                )
-            )
+        self._tell(
+            "checked",
+            CheckDetails(
+                action=subject.action,
+                report=subject.report,
+                finding=finding,
+                started_ns=started_ns,
+                ended_ns=self._clock.wall_ns(),
+                failure=failure or None,
+            ),
+        )
         return finding
+
+    def _tell(self, hook: str, details: CheckDetails | ValidationDetails) -> None:
+        for observer in self._observers:
+            try:
+                getattr(observer, hook)(details)
+            except Exception:
+                logger.exception("a validation observer failed")
 
     async def _in_thread(self, checker: Checker, subject: Subject) -> Finding:
         if self._limiter is None:
@@ -238,11 +248,3 @@ def _nothing_to_judge(report: Report) -> ValidationResult:
         verified=False,
         validated=bool(contradiction),
     )
-
-
-@contextmanager
-def _harmless() -> Iterator[None]:
-    try:
-        yield
-    except Exception:
-        logger.exception("a validation observer failed")

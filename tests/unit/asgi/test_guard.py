@@ -109,6 +109,16 @@ class TestThroughThePlugin:
                 assert "RPA_API_TOKEN" in refused.json()["detail"]
             assert (await owner.poll())["delivery"]["attempt"] == 2
 
+    async def test_refused_polls_do_not_keep_a_dead_agents_action_alive(self):
+        site = a_site()
+        site.queue(click())
+        async with in_process(site.app) as client:
+            await Agent(client, headers={"x-api-key": "a"}).poll()
+            for _ in range(20):
+                site.clock.advance(5)
+                assert (await Agent(client).ask()).status_code == 401
+        assert site.plugin.counters.snapshot()["orphans_giveup_total"] == 1
+
     async def test_a_report_without_a_token_needs_the_credentials(self):
         site = a_site()
         site.queue(click())
