@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import importlib.util
 import json
 import socket
@@ -240,6 +241,13 @@ def serving(app: Any, **options: Any) -> Iterator[Server]:
         thread.join(10)
         listener.close()
     assert not thread.is_alive()
+
+
+def answered(connection: socket.socket) -> bytes:
+    """The whole body of the answer that comes on this socket."""
+    response = http.client.HTTPResponse(connection)
+    response.begin()
+    return response.read()
 
 
 def request_bytes(
