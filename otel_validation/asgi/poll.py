@@ -19,6 +19,7 @@ from otel_validation.asgi.messages import (
     Send,
     answer_json,
     disconnected,
+    header,
     read_body,
 )
 from otel_validation.clock import stopwatch
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+PREFETCH = (b"sec-purpose", b"purpose", b"x-moz")
+"""Headers by which browsers mark a prefetch: the standard's, Chrome's and Safari's former one, Firefox's."""
 NOTHING: Mapping[str, Any] = {"action": None, "replay_paused": False}
 
 
@@ -53,6 +56,8 @@ class Poll:
             await app(self._scope, self._receive, self._send)
         elif self._scope["method"] == "HEAD":
             await self._through_host(app, self._keep_unreceived)
+        elif _is_prefetch(self._scope):
+            await answer_json(self._send, 503, {"detail": "a poll takes an action from its queue: it is no prefetch"})
         else:
             await self._respond(app)
 
@@ -185,6 +190,11 @@ REFUSED = (
     "an action of this session is due again, and this request carries other credentials than the poll that first got "
     "it: set RPA_API_TOKEN, or give instrument() an `authorize`"
 )
+
+
+def _is_prefetch(scope: Scope) -> bool:
+    """Whether a browser asks in advance for what nobody may ever look at; 503 is how such a request is refused."""
+    return any(b"prefetch" in (header(scope["headers"], name) or b"").lower() for name in PREFETCH)
 
 
 def _is_empty(answer: Answer) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hmac
-from collections.abc import Awaitable, Callable
+import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,12 +11,14 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from opentelemetry.instrumentation.fastapi import FastAPIInstrumentor
 
+from otel_validation import __version__
 from otel_validation.asgi.messages import disconnected
 from otel_validation.asgi.report import SCOPE_KEY
 from otel_validation.clock import stopwatch, utc
 from otel_validation.delivery.outcome import ReportOutcome, ReportStatus
 from otel_validation.errors import OtelValidationError, UnknownDeadLetterError, UnknownSessionError
-from otel_validation.plugin import Plugin, instrument
+from otel_validation.plugin import Plugin, instrument, routing_policy
+from otel_validation.server.access import Bearer, OwnMachine
 from otel_validation.server.limits import BodyLimit
 from otel_validation.server.models import (
     DeadLetterView,
@@ -29,9 +30,17 @@ from otel_validation.server.models import (
     ReportBody,
     StatusAnswer,
 )
-from otel_validation.server.replays import Replay, ReplayBook, SessionBusyError, UnknownReplayError
+from otel_validation.server.replays import (
+    ActionTooLargeError,
+    Follow,
+    Replay,
+    ReplayBook,
+    ReplayOverError,
+    SessionBusyError,
+    UnknownReplayError,
+)
 from otel_validation.settings import Settings
-from otel_validation.validation.routing import Route
+from otel_validation.validation.routing import Mode
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
@@ -39,7 +48,17 @@ if TYPE_CHECKING:
     from otel_validation.delivery.outcome import DeadLetter
     from otel_validation.validation.validator import Validator
 
-STATUS_OF_ERROR = {SessionBusyError: 409, UnknownReplayError: 404, UnknownDeadLetterError: 404}
+STATUS_OF_ERROR = {
+    SessionBusyError: 409,
+    ReplayOverError: 409,
+    UnknownReplayError: 404,
+    UnknownDeadLetterError: 404,
+    ActionTooLargeError: 422,
+}
+PLACES = frozenset({"body", "query", "path", "wait_s", *ReplayRequest.model_fields, *ReportBody.model_fields})
+"""Words of a validation error's place that are ours; another one is a client's."""
+SLACK = 1_024
+"""Bytes of a poll's answer besides the action."""
 
 
 def create_app(
@@ -55,10 +74,21 @@ def create_app(
     """
     settings = settings or Settings()
     book = ReplayBook()
-    app = FastAPI(title="otel_validation reference replay server", version="0.1.0")
-    plugin = instrument(app, settings, observers=[book], validator=validator, tracer_provider=tracer_provider)
+    bearer = Bearer(settings.api_token)
+    # Not strict: an agent that sends no content type is read by the plugin, so it must be read here too.
+    app = FastAPI(title="otel_validation reference replay server", version=__version__, strict_content_type=False)
+    plugin = instrument(
+        app,
+        settings,
+        observers=[book],
+        validator=validator,
+        tracer_provider=tracer_provider,
+        authorize=bearer.allows,
+    )
+    app.state.book = book
+    app.add_middleware(OwnMachine, book=book, poll_path=settings.poll_path, allows=bearer.allows)
     app.add_middleware(BodyLimit, limit=settings.max_report_bytes, own_limit={settings.report_path})
-    guarded = [Depends(_bearer(settings))]
+    guarded = [Depends(bearer)]
     app.include_router(_agent_calls(book, plugin), dependencies=guarded)
     app.include_router(OperatorCalls(book, plugin).router(), dependencies=guarded)
     app.include_router(_health(plugin))
@@ -84,13 +114,13 @@ def _agent_calls(book: ReplayBook, plugin: Plugin) -> APIRouter:
         """The session's next action, or null; `wait_s` holds the poll until there is one."""
         action = book.next_action(session_id, machine_id)
         ends = stopwatch() + min(wait_s, settings.max_wait_s)
-        while action is None and (remaining := ends - stopwatch()) > 0:
+        while action is None and not book.paused(session_id) and (remaining := ends - stopwatch()) > 0:
             # Short rests: a client that went away must not be handed anything.
             await book.news.wait(session_id, min(remaining, 0.25))
             if await disconnected(request.receive):
                 break
             action = book.next_action(session_id, machine_id)
-        return {"action": action, "replay_paused": False}
+        return {"action": action, "replay_paused": action is None and book.paused(session_id)}
 
     @router.post(settings.report_path)
     async def result(request: Request, report: ReportBody) -> dict[str, Any]:
@@ -98,11 +128,12 @@ def _agent_calls(book: ReplayBook, plugin: Plugin) -> APIRouter:
         answer: ReportOutcome | None = request.scope.get(SCOPE_KEY)
         if answer is None or answer.status is ReportStatus.UNKNOWN:
             raise HTTPException(404, "no such action was handed out in this session: do not send this report again")
-        route = answer.outcome.route if answer.outcome is not None else Route.CONTINUE
-        ended = book.settle(report.session_id, report.action_id, success=report.success, route=route)
-        if ended is not None:
-            _end(plugin, ended, "completed")
-        elif book.needs_help(report.session_id, report.action_id):
+        if answer.outcome is None:
+            return {}
+        follow = book.settle(report.session_id, report.action_id, answer.outcome)
+        if follow is Follow.ENDED:
+            plugin.recorder.end_replay(report.session_id, end="completed", wall_ns=plugin.clock.wall_ns())
+        elif follow is Follow.NEEDS_HELP:
             await plugin.engine.pause(report.session_id, "the last action failed")
         return {}
 
@@ -130,10 +161,14 @@ class OperatorCalls:
 
     async def create_replay(self, request: ReplayRequest) -> ReplayCreated:
         """Queue a replay; 409 where its session has one in progress."""
+        limit = self._plugin.settings.max_poll_answer_bytes - SLACK
+        if any(len(json.dumps(action, ensure_ascii=False).encode()) > limit for action in request.actions):
+            raise ActionTooLargeError(limit)
         replay = self._book.create(request)
-        replay.trace_id = self._plugin.recorder.start_replay(
+        trace_id = self._plugin.recorder.start_replay(
             replay.session_id, replay_id=replay.replay_id, wall_ns=self._plugin.clock.wall_ns()
         )
+        replay.trace_id = trace_id if int(trace_id, 16) else None
         return ReplayCreated(replay_id=replay.replay_id, status=replay.status, trace_id=replay.trace_id)
 
     async def replays(self) -> list[ReplaySummary]:
@@ -176,7 +211,11 @@ class OperatorCalls:
         return [_letter_view(letter) for letter in await self._plugin.engine.dead_letters()]
 
     async def redrive(self, dead_letter_id: str) -> dict[str, str]:
-        """Put a dead letter back at the head of its session, with a fresh budget."""
+        """Put a dead letter back at the head of its session, with a fresh budget; 409 where its replay has ended."""
+        letters = await self._plugin.engine.dead_letters()
+        letter = next((d for d in letters if d.dead_letter_id == dead_letter_id), None)
+        if letter is not None:
+            self._book.must_run(letter)
         action = (await self._plugin.engine.redrive(dead_letter_id)).action
         return {"action_id": action.action_id, "session_id": action.session_id, "state": "waiting"}
 
@@ -194,7 +233,7 @@ def _health(plugin: Plugin) -> APIRouter:
         """Ready: the timer runs and the checkers are warm; 503 until then."""
         state = {
             "watchdog": plugin.watchdog.running or not plugin.settings.watchdog_enabled,
-            "checkers": plugin.validator.warm,
+            "checkers": plugin.validator.warm or routing_policy(plugin.settings).mode is Mode.OFF,
             "store": "memory",
         }
         ready = bool(state["watchdog"] and state["checkers"])
@@ -223,27 +262,17 @@ def _letter_view(letter: DeadLetter) -> DeadLetterView:
     )
 
 
-def _bearer(settings: Settings) -> Callable[[Request], Awaitable[None]]:
-    expected = settings.api_token.get_secret_value() if settings.api_token is not None else None
-
-    async def check(request: Request) -> None:
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        if expected is not None and not (
-            scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), expected.encode())
-        ):
-            raise HTTPException(
-                401, "send `Authorization: Bearer` with the token of RPA_API_TOKEN", {"WWW-Authenticate": "Bearer"}
-            )
-
-    return check
-
-
 async def _explain(_request: Request, error: Exception) -> JSONResponse:
     status = next((code for kind, code in STATUS_OF_ERROR.items() if isinstance(error, kind)), 400)
     return JSONResponse({"detail": str(error)}, status)
 
 
 async def _explain_invalid(_request: Request, error: Exception) -> JSONResponse:
-    """Say what is wrong and where, never what was sent: a value may be a patient's."""
+    """Say what is wrong and where, never what was sent, names included: a value or a key may be a patient's."""
     errors = error.errors() if isinstance(error, RequestValidationError) else []
-    return JSONResponse({"detail": [{k: e[k] for k in ("type", "loc", "msg")} for e in errors]}, 422)
+    detail = [{"type": e["type"], "loc": [_place(part) for part in e["loc"]], "msg": e["msg"]} for e in errors]
+    return JSONResponse({"detail": detail}, 422)
+
+
+def _place(part: object) -> object:
+    return part if isinstance(part, int) or part in PLACES else "?"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -14,6 +15,8 @@ from otel_validation.delivery.action import LONGEST_ID
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_ID)]
 LONGEST_REPLAY = 10_000
 """Actions of one replay."""
+DEEPEST_ACTION = 64
+"""Levels of an action's JSON: FastAPI cannot answer what nests deeper than a few hundred."""
 
 
 class ReplayStatus(StrEnum):
@@ -39,11 +42,17 @@ class ActionState(StrEnum):
 
 
 def _sendable(action: dict[str, Any]) -> dict[str, Any]:
-    """An action must survive being sent as JSON: no NaN, no Infinity, no lone surrogate."""
+    """An action must survive being sent as JSON: no NaN, no Infinity, no lone surrogate, no endless nesting.
+
+    What cannot be sent would be lost with the poll that takes it from the queue.
+    """
+    if _nests_deeper_than(action, DEEPEST_ACTION):
+        msg = f"an action nests {DEEPEST_ACTION} levels deep at most"
+        raise ValueError(msg)
     try:
         json.dumps(action, allow_nan=False, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        msg = "an action holds only what JSON can carry: finite numbers and valid Unicode, not nested too deep"
+    except ValueError:
+        msg = "an action holds only what JSON can carry: finite numbers and valid Unicode"
         raise ValueError(msg) from None
     if not isinstance(action.get("action_id"), str) or not 0 < len(action["action_id"]) <= LONGEST_ID:
         msg = f"an action has an `action_id`, a text of 1 to {LONGEST_ID} characters"
@@ -54,6 +63,19 @@ def _sendable(action: dict[str, Any]) -> dict[str, Any]:
     return action
 
 
+def _nests_deeper_than(value: object, levels: int) -> bool:
+    layer: list[object] = [value]
+    for _ in range(levels):
+        layer = [inner for outer in layer for inner in _parts(outer)]
+    return any(isinstance(value, dict | list) for value in layer)
+
+
+def _parts(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
 def _distinct(actions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if len({action["action_id"] for action in actions}) != len(actions):
         msg = "each action of a replay has an `action_id` of its own"
@@ -62,7 +84,7 @@ def _distinct(actions: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class ReplayRequest(BaseModel):
-    """A replay to run: its actions in order, each carried verbatim."""
+    """A replay to run: its actions in order, each carried verbatim but for `replay_id`, which is the server's."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -91,6 +113,7 @@ class ActionView(BaseModel):
     type: str
     state: ActionState
     attempts: int
+    """How often it was handed out, retries included."""
     retries: int
     verdict: dict[str, Any] | None
     route: str | None
@@ -146,11 +169,9 @@ class DeadLetterView(BaseModel):
 
 
 class ReportBody(BaseModel):
-    """A report as the host reads it; whatever else agents send is kept out of the way."""
+    """Whose report it is. The rest was read by the plugin, which is lenient: what it settled must not fail here."""
 
     model_config = ConfigDict(extra="ignore")
 
     session_id: Identifier
     action_id: Identifier
-    success: bool | None = None
-    error: str | None = None

@@ -6,6 +6,7 @@ import secrets
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from otel_validation.asgi.report import verdict_json
@@ -31,12 +32,22 @@ if TYPE_CHECKING:
         Redriven,
         Withdrawn,
     )
-    from otel_validation.delivery.outcome import Outcome
+    from otel_validation.delivery.outcome import DeadLetter, Outcome
 
 FINISHED_REPLAYS = 1_000
 """Ended replays that are remembered; the oldest go first."""
 RERESOLVED = 1
 """Retries of an action whose target is resolved again (validator seed, section 5)."""
+
+
+class Follow(Enum):
+    """What follows from a settled report."""
+
+    NOTHING = auto()
+    ENDED = auto()
+    """It was the replay's last."""
+    NEEDS_HELP = auto()
+    """The action failed for good: a person must look."""
 
 
 class SessionBusyError(OtelValidationError):
@@ -54,6 +65,22 @@ class UnknownReplayError(OtelValidationError):
     def __init__(self, replay_id: str) -> None:
         super().__init__(f"no replay {replay_id!r}")
         self.replay_id = replay_id
+
+
+class ReplayOverError(OtelValidationError):
+    """Raised when a dead letter is to be redriven whose replay has ended: its session may run another by now."""
+
+    def __init__(self, dead_letter_id: str) -> None:
+        super().__init__("the replay of this dead letter has ended: start a new replay with its action instead")
+        self.dead_letter_id = dead_letter_id
+
+
+class ActionTooLargeError(OtelValidationError):
+    """Raised when a new replay holds an action that no poll's answer can carry."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"an action is larger than {limit} bytes: see RPA_MAX_POLL_ANSWER_BYTES")
+        self.limit = limit
 
 
 @dataclass(slots=True)
@@ -147,7 +174,7 @@ class ReplayBook(Observer):
         if busy is not None:
             raise SessionBusyError(request.session_id, busy.replay_id)
         replay_id = secrets.token_hex(8)
-        steps = {a["action_id"]: Step({**a, "replay_id": a.get("replay_id", replay_id)}) for a in request.actions}
+        steps = {a["action_id"]: Step({**a, "replay_id": replay_id}) for a in request.actions}
         replay = Replay(replay_id, request.workflow, request.session_id, request.machine_id, steps, deque(steps))
         self.replays[replay_id] = self.running[request.session_id] = replay
         self.news.notify(request.session_id)
@@ -167,39 +194,56 @@ class ReplayBook(Observer):
     def next_action(self, session_id: str, machine_id: str) -> Mapping[str, Any] | None:
         """Take the session's next action; None where there is none for this machine."""
         replay = self.running.get(session_id)
-        if replay is None or not replay.queue or replay.machine_id != machine_id:
+        if replay is None or not replay.queue or replay.machine_id != machine_id or self.paused(session_id):
             return None
         return replay.steps[replay.queue.popleft()].payload
 
-    def settle(self, session_id: str, action_id: str, *, success: bool | None, route: Route) -> Replay | None:
-        """What the server does with a settled report; the replay where it ended with it.
+    def paused(self, session_id: str) -> bool:
+        """Whether the session's replay waits for a person."""
+        replay = self.running.get(session_id)
+        return replay is not None and replay.status is ReplayStatus.PAUSED
+
+    def belongs_elsewhere(self, session_id: str, machine_id: str) -> bool:
+        """Whether the session runs a replay for another machine."""
+        replay = self.running.get(session_id)
+        return replay is not None and replay.machine_id != machine_id
+
+    def settle(self, session_id: str, action_id: str, outcome: Outcome) -> Follow:
+        """What the server does with a settled report; nothing where the action is not out (a duplicate).
 
         A wrong target is resolved again and tried once more; any other failure pauses the replay for a person.
         """
         replay, step = self._step(session_id, action_id)
-        if replay is None or step is None:
-            return None
-        if success:
+        if replay is None or step is None or step.state not in (ActionState.IN_FLIGHT, ActionState.WAITING):
+            return Follow.NOTHING
+        if outcome.success:
             step.state = ActionState.DONE
-        elif route is Route.RETRY_WITH_RERESOLVE and step.retries < RERESOLVED:
+        elif outcome.route is Route.RETRY_WITH_RERESOLVE and step.retries < RERESOLVED:
             step.retries += 1
             step.state = ActionState.QUEUED
             step.payload = {**step.payload, "reresolve": True}
             replay.queue.appendleft(action_id)
+            self.news.notify(session_id)
         else:
             step.state = ActionState.FAILED
-        return self._close(replay, ReplayStatus.COMPLETED) if replay.all_done and success else None
-
-    def needs_help(self, session_id: str, action_id: str) -> bool:
-        """Whether the action failed for good, so that a person must look."""
-        _, step = self._step(session_id, action_id)
-        return step is not None and step.state is ActionState.FAILED
+            return Follow.NEEDS_HELP
+        if not replay.all_done:
+            return Follow.NOTHING
+        self._close(replay, ReplayStatus.COMPLETED)
+        return Follow.ENDED
 
     def resume(self, replay: Replay) -> Replay | None:
         """A person let the replay go on; it is returned where nothing was left to do."""
         replay.status, replay.message = ReplayStatus.RUNNING, None
         self.news.notify(replay.session_id)
         return self._close(replay, ReplayStatus.COMPLETED) if replay.all_done else None
+
+    def must_run(self, letter: DeadLetter) -> None:
+        """Raises ReplayOverError where the dead letter's replay is not in progress any more."""
+        action = letter.delivery.action
+        replay = self.running.get(action.session_id)
+        if replay is None or replay.replay_id != action.payload.get("replay_id"):
+            raise ReplayOverError(letter.dead_letter_id)
 
     def cancel(self, replay: Replay) -> None:
         """End the replay and drop its queue."""
@@ -215,7 +259,8 @@ class ReplayBook(Observer):
         """An attempt left."""
         _, step = self._step(event.session_id, event.delivery.action.action_id)
         if step is not None:
-            step.state, step.attempts = ActionState.IN_FLIGHT, event.delivery.attempts
+            step.state = ActionState.IN_FLIGHT
+            step.attempts += 1
 
     def answered(self, event: Answered) -> None:
         """A report settled the action; the handler decides what follows."""
