@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from otel_validation.delivery.engine import Forward, Ticket
 from otel_validation.delivery.lease import DeliveryState, GiveUpCause
 from otel_validation.delivery.observer import Answered, Dispatched, Observer, Orphaned, PauseChanged, Withdrawn
-from otel_validation.delivery.outcome import ReportStatus
+from otel_validation.delivery.outcome import Pause, ReportStatus
 from otel_validation.delivery.policy import DeliveryPolicy
 from otel_validation.errors import UnknownDeadLetterError, UnknownSessionError
 from otel_validation.validation.report import Report
@@ -168,7 +168,7 @@ class DeliveryMachine(RuleBasedStateMachine):
 
     @rule(
         session=st.sampled_from(SESSIONS),
-        fate=st.sampled_from(["received", "received", "received", "lost", "lost", "aborted"]),
+        fate=st.sampled_from(["received", "received", "received", "lost", "lost", "aborted", "paused"]),
         later=st.sampled_from([0.0, 0.0, 31.0]),
     )
     def agent_polls(self, session, fate, later):
@@ -180,8 +180,9 @@ class DeliveryMachine(RuleBasedStateMachine):
                 self.receive(ticket)
 
     async def poll(self, session, fate):
-        """As the middleware does; `aborted`: the client is gone before the host's action is dispatched."""
+        """As the middleware does; `aborted` and `paused` happen between the host's answer and its dispatch."""
         answer = await self.engine.poll(session)
+        assert isinstance(answer, Pause) == (session in self.model.paused_since)
         if isinstance(answer, Ticket):
             return answer
         if not isinstance(answer, Forward):
@@ -196,10 +197,12 @@ class DeliveryMachine(RuleBasedStateMachine):
         if fate == "aborted":
             await self.engine.park(action)
             return None
+        if fate == "paused":
+            await self.engine.pause(action.session_id)
         return await self.engine.dispatch(action)
 
     @precondition(lambda self: all(self.queues.values()))
-    @rule(session=st.sampled_from(SESSIONS), fate=st.sampled_from(["received", "aborted"]))
+    @rule(session=st.sampled_from(SESSIONS), fate=st.sampled_from(["received", "received", "aborted", "paused"]))
     def two_polls_reach_the_host_at_once(self, session, fate):
         """Both passed the gate before either action was dispatched."""
 
