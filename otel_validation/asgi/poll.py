@@ -82,10 +82,12 @@ class Poll:
         """Hold the poll while an action is in flight; a client that goes away ends the wait and gets nothing."""
         body = await read_body(self._scope, self._receive, self._wiring.settings.max_report_bytes)
         due: PollAnswer | None = None
+        waiting, watching = anyio.CancelScope(), anyio.CancelScope()
         async with anyio.create_task_group() as group:
-            group.start_soon(self._cancel_when_gone, group.cancel_scope)
-            due = await self._until_released(began)
-            group.cancel_scope.cancel()
+            group.start_soon(self._cancel_when_gone, waiting, watching)
+            with waiting:
+                due = await self._until_released(began)
+            watching.cancel()
         if due is None:
             return
         if isinstance(due, Forward):
@@ -103,10 +105,11 @@ class Poll:
                 return due
             await self._wiring.engine.news(self._session_id, remaining)
 
-    async def _cancel_when_gone(self, scope: anyio.CancelScope) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        scope.cancel()
+    async def _cancel_when_gone(self, waiting: anyio.CancelScope, watching: anyio.CancelScope) -> None:
+        with watching:
+            while (await self._receive())["type"] != "http.disconnect":
+                pass
+            waiting.cancel()
 
     async def _send_own(self, due: PollAnswer) -> None:
         if isinstance(due, Ticket):

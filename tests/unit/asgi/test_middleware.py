@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import gc
 import gzip
+import json
 from typing import Any
 
 import anyio
 import pytest
+import trio
 from asgi_lifespan import LifespanManager
 from fastapi import FastAPI
 from fastapi.responses import FileResponse
@@ -379,3 +381,15 @@ async def _until(true: Any) -> None:
 async def test_no_middleware_of_starlettes_base_class_is_used():
     site = a_site()
     assert not any(issubclass(m.cls, BaseHTTPMiddleware) for m in site.app.user_middleware)
+
+
+def test_on_trio_without_a_lifespan_each_poll_sweeps():
+    async def run() -> None:
+        site = a_site()
+        site.queue(click())
+        await exchange(site.app)
+        assert not site.plugin.watchdog.running
+        site.clock.advance(31)
+        assert json.loads(body_of(await exchange(site.app)))["delivery"]["attempt"] == 2
+
+    trio.run(run)

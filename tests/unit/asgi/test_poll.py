@@ -327,6 +327,15 @@ class TestHead:
         bare, site = self.get_for_head_host([click()]), a_site(self.get_for_head_host([click()]))
         assert await exchange(site.app, "HEAD") == await exchange(bare, "HEAD")
 
+    @pytest.mark.parametrize("name", ["Sec-Purpose", "Purpose", "X-Moz"])
+    async def test_a_browsers_prefetch_takes_no_action(self, name):
+        site = a_site()
+        site.queue(click())
+        for _ in range(3):
+            sent = await exchange(site.app, headers={name: "prefetch;prerender"})
+            assert sent[0]["status"] == 503
+        assert json.loads(body_of(await exchange(site.app)))["delivery"]["attempt"] == 1
+
 
 class TestLongPoll:
     async def test_a_report_releases_it_with_the_next_action(self):

@@ -16,7 +16,8 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from otel_validation.clock import VirtualClock
 from otel_validation.delivery.engine import Engine, Ticket
-from otel_validation.delivery.observer import Reported
+from otel_validation.delivery.lease import Delivery, DeliveryState
+from otel_validation.delivery.observer import Dispatched, Reported
 from otel_validation.delivery.policy import DeliveryPolicy
 from otel_validation.stores.memory import MemoryStore
 from otel_validation.tracing import semconv
@@ -496,3 +497,10 @@ async def test_a_recorder_that_fails_changes_nothing(monkeypatch, caplog):
     async with studio.engine.inspect("s") as session:
         assert session.settled["a"].tokens == (ticket.lease.token,)
     assert "observer Recorder failed" in caplog.text
+
+
+async def test_a_dispatch_without_a_lease_opens_nothing():
+    studio = Studio()
+    delivery = Delivery(an_action(), DeliveryState.WAITING)
+    studio.recorder.dispatched(Dispatched(session_id="s", wall_ns=1, delivery=delivery))
+    assert studio.recorder.trace_id("s") is None
