@@ -57,6 +57,8 @@ class Recorder(Observer, ValidationObserver):
         self._tracer = trace.get_tracer(semconv.SCOPE, tracer_provider=tracer_provider)
         self._idle_ns = round(idle_s * 1e9)
         self._replays: dict[str, _Replay] = {}
+        self._idle: dict[str, None] = {}
+        """Replays with no step in progress, the longest idle first: the timer must not walk those that are busy."""
         self._steps: dict[Key, Span] = {}
         self._dispatches: dict[str, Span] = {}
         self._reports: dict[Key, Span] = {}
@@ -88,6 +90,7 @@ class Recorder(Observer, ValidationObserver):
         replay = self._replays.pop(session_id, None)
         if replay is None:
             return
+        self._idle.pop(session_id, None)
         for key in list(replay.steps):
             self._end_step(key, replay.last_ns)
         replay.span.set_attribute(semconv.REPLAY_END, end)
@@ -95,9 +98,10 @@ class Recorder(Observer, ValidationObserver):
 
     def end_idle(self, wall_ns: int) -> None:
         """End the replays in which nothing has happened for `idle_s` and no step is in progress."""
-        for session_id, replay in list(self._replays.items()):
-            if not replay.steps and wall_ns - replay.last_ns >= self._idle_ns:
-                self.end_replay(session_id, end="idle")
+        while (session_id := next(iter(self._idle), None)) is not None:
+            if wall_ns - self._replays[session_id].last_ns < self._idle_ns:
+                return
+            self.end_replay(session_id, end="idle")
 
     def close(self) -> None:
         """The process ends: what is in progress is an error with a reason, nothing is left open."""
@@ -279,7 +283,13 @@ class Recorder(Observer, ValidationObserver):
             )
             replay = self._replays[session_id] = _Replay(span, replay_id, wall_ns)
         replay.last_ns = max(replay.last_ns, wall_ns)
+        self._note_idle(session_id, replay)
         return replay
+
+    def _note_idle(self, session_id: str, replay: _Replay) -> None:
+        self._idle.pop(session_id, None)
+        if not replay.steps:
+            self._idle[session_id] = None
 
     def _open_step(self, action: Action, wall_ns: int) -> Span:
         replay_id = action.payload.get("replay_id")
@@ -289,6 +299,7 @@ class Recorder(Observer, ValidationObserver):
         if step is None:
             step = self._steps[key] = self._start(semconv.SPAN_STEP, action, parent=replay.span, start_ns=wall_ns)
             replay.steps.add(key)
+            self._idle.pop(key[0], None)
         return step
 
     def _open_validation(self, action: Action, started_ns: int) -> Span:
@@ -308,6 +319,7 @@ class Recorder(Observer, ValidationObserver):
         if replay is not None:
             replay.steps.discard(key)
             replay.last_ns = max(replay.last_ns, wall_ns)
+            self._note_idle(key[0], replay)
         if step is not None:
             _end(step, wall_ns, error)
 
