@@ -232,9 +232,13 @@ async def disconnected(receive: Receive) -> bool:
         gone = True
         scope.cancel()
 
-    async with anyio.create_task_group() as group:
-        group.start_soon(look, group.cancel_scope)
+    async def wait(scope: anyio.CancelScope) -> None:
+        # In a task of its own: each turn taken here would resume every frame of the host's that called us.
         for _ in range(TURNS):
             await checkpoint()
-        group.cancel_scope.cancel()
+        scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(look, group.cancel_scope)
+        group.start_soon(wait, group.cancel_scope)
     return gone

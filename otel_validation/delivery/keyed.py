@@ -11,7 +11,7 @@ import anyio
 
 @dataclass(slots=True)
 class _Held:
-    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    lock: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
     users: int = 0
 
 
