@@ -143,7 +143,7 @@ def run(options: Options) -> list[Figure]:
     client is on another core. Ratios are medians of the rounds' own ratios. CPU time is the steady figure where others
     use the machine; the wall shows the same on an idle one.
     """
-    rounds, cycles = options.rounds(21, 7), max(2, round(CYCLES * options.scale))
+    rounds, cycles = options.rounds(21, 4), max(2, round(options.rounds(CYCLES, CYCLES // 2) * options.scale))
     with ExitStack() as stack:
         hosts = {v: stack.enter_context(_running(v, profile=options.profile)) for v in VARIANTS}
         progress(f"three servers, {rounds} rounds of {cycles * AGENTS} cycles each")

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.figures import Figure, Goal
 from benchmarks.leases import action, click, counting_provider
-from benchmarks.options import Options, progress
+from benchmarks.options import Options, no_collections, progress
 from otel_validation.clock import VirtualClock
 from otel_validation.delivery.counters import Counters
 from otel_validation.delivery.engine import Engine
@@ -30,7 +30,7 @@ def run(options: Options) -> list[Figure]:
     the host holds the action's JSON; with its own, as behind HTTP, the lease holds it too. The spans' share is the
     difference that the recorder makes (replay, step and dispatch spans, open).
     """
-    leases = options.count(LEASES)
+    leases = options.count(options.rounds(LEASES, LEASES // 4))
     progress(f"{leases:,} leases, three times")
     shared = click(0)
     alone_shared = _per_lease(leases, lambda _: shared, recorded=False)
@@ -58,8 +58,9 @@ async def _measure(leases: int, payload: Payload, *, recorded: bool) -> float:
     gc.collect()
     tracemalloc.start()
     try:
-        for number in range(leases):
-            await engine.dispatch(action(number, payload(number)))
+        with no_collections():
+            for number in range(leases):
+                await engine.dispatch(action(number, payload(number)))
         gc.collect()
         return tracemalloc.get_traced_memory()[0] / leases
     finally:

@@ -45,7 +45,7 @@ def run(options: Options) -> list[Figure]:
     One core, one thread. Beside them what a check is made of at least: decoding one screen, and one pass of the OCR
     engine over the region around the click.
     """
-    steps, rounds = _steps(), options.rounds(12, 3)
+    steps, rounds = _steps(), options.rounds(12, 2)
     engine = PpOcrEngine()
     checker = OcrRoiChecker(engine)
     progress(f"{len(steps)} recorded steps, {rounds} rounds")

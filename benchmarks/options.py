@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cProfile
+import gc
 import logging
 import math
 import os
@@ -80,6 +81,16 @@ def one_core(index: int = -1) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+@contextmanager
+def no_collections() -> Iterator[None]:
+    """No garbage collection while something large is set up: each one would walk all of it."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @contextmanager
