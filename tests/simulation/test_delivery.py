@@ -49,6 +49,7 @@ class Model(Observer):
         self.paused_since = {}  # session -> when its clocks stopped
         self.gave_up = set()  # sessions in which nothing may flow until an operator acts
         self.ended = Counter()  # (session, action, retry) -> terminal outcomes
+        self.silent_since = {}  # session -> the last sign of life, orphan or resume: what a waiting resend counts from
         self.letters = 0  # dead letters not redriven yet
         self.over = set()  # (session, action): settled, and not put back by host or operator since
 
@@ -88,6 +89,7 @@ class Model(Observer):
         self.must(event.lateness_s >= 0, "an orphan before its time")
         if orphan.state is DeliveryState.IN_FLIGHT:
             self.must(now >= self.deadlines[orphan.lease.token], "expired before the deadline")
+            self.silent_since[session] = now
             self.must(self.current.pop(session, None) is not None, "an orphan that was not in flight")
         else:
             self.must(event.dead is not None, "a waiting action expired into nothing")
@@ -109,6 +111,7 @@ class Model(Observer):
             self.paused_since[session] = event.pause.since
             return
         took = now - self.paused_since.pop(session)
+        self.silent_since[session] = now
         self.gave_up.discard(session)
         if session in self.current:
             self.deadlines[self.current[session][1]] += took
@@ -182,6 +185,7 @@ class DeliveryMachine(RuleBasedStateMachine):
     async def poll(self, session, fate):
         """As the middleware does; `aborted` and `paused` happen between the host's answer and its dispatch."""
         answer = await self.engine.poll(session)
+        self.model.silent_since[session] = self.clock.now()
         assert isinstance(answer, Pause) == (session in self.model.paused_since)
         if isinstance(answer, Ticket):
             return answer
@@ -208,6 +212,7 @@ class DeliveryMachine(RuleBasedStateMachine):
 
         async def race():
             answers = [await self.engine.poll(session), await self.engine.poll(session)]
+            self.model.silent_since[session] = self.clock.now()
             tickets = [answer for answer in answers if isinstance(answer, Ticket)]
             popped = [
                 self.queues[session].popleft() for a in answers if isinstance(a, Forward) and self.queues[session]
@@ -315,6 +320,14 @@ class DeliveryMachine(RuleBasedStateMachine):
             if session.pause is None:
                 late = [d for d in session.live.values() if d.due_at is not None and d.due_at <= self.clock.now()]
                 assert not late, "something due was left after a sweep"
+                self.nobody_waits_for_a_dead_agent(session)
+
+    def nobody_waits_for_a_dead_agent(self, session):
+        """A resend that no poll came for is given up in the time that all resends would have taken."""
+        for delivery in session.live.values():
+            if delivery.state is DeliveryState.WAITING and delivery.attempts:
+                longest = self.policy.timeout_for(delivery.action) * self.policy.max_resends
+                assert self.clock.now() - self.model.silent_since[session.session_id] < longest
 
     # The operator
 
