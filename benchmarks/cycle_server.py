@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import cProfile
 import signal
-import socket
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from benchmarks.leases import CountingExporter, counting_provider
 from benchmarks.options import one_core, show_profile
 from examples.legacy_host import create_host
 from otel_validation import instrument
+from otel_validation.server.listen import listen
 from otel_validation.settings import Settings
 
 if TYPE_CHECKING:
@@ -41,21 +41,13 @@ def build(variant: str) -> tuple[FastAPI, CountingExporter]:
     return app, exporter
 
 
-def _listener() -> socket.socket:
-    """A free loopback port. The protocol is named, else asyncio leaves Nagle's algorithm on: 40 ms an answer."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.bind(("127.0.0.1", 0))
-    listener.listen()
-    return listener
-
-
 def main(variant: str, *, profile: bool) -> None:
     """Serve until SIGTERM."""
     # Uvicorn shuts down at the signal, then raises it again.
     signal.signal(signal.SIGTERM, lambda *_: None)
     with one_core():
         app, exporter = build(variant)
-        listener = _listener()
+        listener = listen("127.0.0.1", 0)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=600))
         print(listener.getsockname()[1], flush=True)
         profiler = cProfile.Profile(time.thread_time) if profile else None

@@ -21,6 +21,7 @@ from asgi_lifespan import LifespanManager
 
 from otel_validation.clock import VirtualClock
 from otel_validation.plugin import Plugin, instrument
+from otel_validation.server.listen import listen
 from otel_validation.settings import STREAM, Settings
 from otel_validation.validation.subject import ReportSubject
 from otel_validation.validation.validator import Validator
@@ -226,7 +227,7 @@ class Server:
 @contextmanager
 def serving(app: Any, **options: Any) -> Iterator[Server]:
     """`app` behind a real uvicorn on a free port of loopback."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = listen("127.0.0.1", 0)
     options = {"log_level": "warning", "lifespan": "on", "timeout_graceful_shutdown": 3, **options}
     server = uvicorn.Server(uvicorn.Config(app, **options))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

@@ -5,27 +5,36 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import httpx
-import stamina
 import uvicorn
 
 from otel_validation.agent import ActionContext, AgentClient, Execution
+from otel_validation.errors import OtelValidationError
 from otel_validation.server.app import create_app
-from otel_validation.settings import Settings
+from otel_validation.server.listen import listen
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
+
+    from otel_validation.settings import Settings
 
 ORPHAN_TIMEOUT_S = 2.0
 """The demo's lease; in production it is 30 s."""
 PATIENCE_S = 25.0
 """The longest a scene may take before it counts as failed."""
+
+
+class NotReadyError(OtelValidationError):
+    """Raised when the demo's server does not become ready: its checkers cannot be loaded."""
+
+    def __init__(self) -> None:
+        super().__init__(f"the server was not ready within {PATIENCE_S:g} s: `otel-validation doctor` says why")
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,19 +280,26 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(provider: TracerProvider) -> AsyncIterator[Stage]:
-    """A reference server on a free loopback port, ready, with the demo's shorter timeouts."""
-    settings = Settings(watchdog_orphan_timeout_s=ORPHAN_TIMEOUT_S, watchdog_scan_interval_s=1.0, api_token=None)
-    listener = socket.create_server(("127.0.0.1", 0))
-    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    server = uvicorn.Server(uvicorn.Config(create_app(settings, tracer_provider=provider), log_level="warning"))
-    async with anyio.create_task_group() as group, httpx.AsyncClient(base_url=url, timeout=10.0) as http:
-        group.start_soon(_serve, server, listener)
-        await _until_ready(http)
-        try:
-            yield Stage(url, http, provider, Recording())
-        finally:
-            server.should_exit = True
+async def stage(settings: Settings, provider: TracerProvider) -> AsyncIterator[Stage]:
+    """A reference server on a free loopback port, ready."""
+    with listen("127.0.0.1", 0) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        app = create_app(settings, tracer_provider=provider)
+        server = _QuietServer(uvicorn.Config(app, log_level="critical", reset_contextvars=True))
+        async with anyio.create_task_group() as group, httpx.AsyncClient(base_url=url, timeout=10.0) as http:
+            group.start_soon(_serve, server, listener)
+            await _until_ready(http)
+            try:
+                yield Stage(url, http, provider, Recording())
+            finally:
+                server.should_exit = True
+
+
+class _QuietServer(uvicorn.Server):
+    """Leaves signals to the demo: Ctrl-C ends the whole of it, not the server under it first."""
+
+    def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
+        return nullcontext()
 
 
 async def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
@@ -291,8 +307,16 @@ async def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
 
 
 async def _until_ready(http: httpx.AsyncClient) -> None:
-    async for attempt in stamina.retry_context(
-        on=httpx.HTTPError, attempts=None, timeout=PATIENCE_S, wait_initial=0.05, wait_max=0.2
-    ):
-        with attempt:
-            (await http.get("/readyz")).raise_for_status()
+    with anyio.move_on_after(PATIENCE_S):
+        while True:
+            if await _is_ready(http):
+                return
+            await anyio.sleep(0.1)
+    raise NotReadyError
+
+
+async def _is_ready(http: httpx.AsyncClient) -> bool:
+    try:
+        return (await http.get("/readyz")).is_success
+    except httpx.HTTPError:
+        return False

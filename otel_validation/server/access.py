@@ -56,14 +56,14 @@ class OwnMachine:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer another machine's poll."""
-        if await self._is_anothers(scope):
+        if await self._is_elsewhere(scope):
             await answer_json(send, 200, NOTHING)
         else:
             await self._app(scope, receive, send)
 
-    async def _is_anothers(self, scope: Scope) -> bool:
+    async def _is_elsewhere(self, scope: Scope) -> bool:
         if scope["type"] != "http" or scope["method"] != "GET" or scope["path"] != self._poll_path:
             return False
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
-        anothers = self._book.belongs_elsewhere(query.get("session_id", ""), query.get("machine_id", ""))
-        return anothers and await self._allows(scope)
+        elsewhere = self._book.belongs_elsewhere(query.get("session_id", ""), query.get("machine_id", ""))
+        return elsewhere and await self._allows(scope)
