@@ -34,7 +34,9 @@ def agent(
     most once while this runs; its report is sent until the server has answered. RPA_API_TOKEN is the bearer token;
     spans go where the standard OTEL_* variables say.
 
-    Example: otel-validation agent --server http://127.0.0.1:5005 --session s1 --machine pc1 --exec "python click.py"
+    ```
+    otel-validation agent --server http://127.0.0.1:5005 --session s1 --machine pc1 --exec "python click.py"
+    ```
     """
     try:
         client = AgentClient(

@@ -33,13 +33,11 @@ ENGINES = ("ppocr",)
 
 EXAMPLES = """Judge whether a click landed on the label it was aimed at.
 
-Examples:
-
-  otel-validation check screen.png --at 0.265,0.295 --expect Imagerie
-
-  otel-validation check after.png --before before.png --at 509,236 --expect Imagerie --annotate judged.png
-
-  otel-validation check --batch cases.json --images screens/ --out verdicts.jsonl
+```
+otel-validation check screen.png --at 0.265,0.295 --expect Imagerie
+otel-validation check after.png --before before.png --at 509,236 --expect Imagerie --annotate judged.png
+otel-validation check --batch cases.json --images screens/ --out verdicts.jsonl
+```
 
 A case of a batch is {"case", "image", "x_pct", "y_pct", "expected_text", "action_type"}; a line of the output is
 {"case", "verdict", "failure_category", "confidence", "elapsed_ms"} (decoding the image is not in elapsed_ms).

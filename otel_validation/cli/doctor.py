@@ -18,7 +18,7 @@ from otel_validation.cli.console import Exit, fail, print_json, print_table
 from otel_validation.cli.serve import read_settings
 from otel_validation.clock import stopwatch
 from otel_validation.errors import OtelValidationError
-from otel_validation.tracing.setup import ENDPOINTS, asked_exporter
+from otel_validation.tracing.setup import ENDPOINTS, HTTP, asked_exporter, asked_protocol
 from otel_validation.vision.ocr.ppocr import PpOcrEngine
 
 
@@ -34,7 +34,9 @@ class Examined:
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False) -> None:
     """Say what is configured, which OCR engines load, and whether the exporter can be reached.
 
-        otel-validation doctor --json
+    ```
+    otel-validation doctor --json
+    ```
 
     Exit code 3 where something that is asked for does not work.
     """
@@ -62,7 +64,7 @@ def _examine() -> Iterator[Examined]:
 def _try(what: str, examine: Callable[[], str]) -> Examined:
     try:
         return Examined(what, True, examine())
-    except (OtelValidationError, OSError) as error:
+    except (OtelValidationError, OSError, ValueError) as error:
         return Examined(what, False, str(error))
 
 
@@ -78,12 +80,17 @@ def _reach_exporter() -> str:
     asked = asked_exporter()
     if asked != "otlp":
         return f"{asked}: spans are not sent anywhere" if asked == "none" else asked
-    endpoint = next((os.environ[name] for name in reversed(ENDPOINTS) if os.environ.get(name)), "http://localhost:4317")
+    protocol = asked_protocol()
+    default = 4318 if protocol == HTTP else 4317
+    endpoint = next((os.environ[name] for name in reversed(ENDPOINTS) if os.environ.get(name)), "")
+    endpoint = endpoint or f"http://localhost:{default}"
     parts = urlsplit(endpoint if "//" in endpoint else f"//{endpoint}")
-    port = parts.port or (443 if parts.scheme == "https" else 4317)
+    # Over HTTP an address is taken as it is, so its scheme says the port; over gRPC 4317 is the port of OTLP.
+    of_scheme = {"https": 443, "http": 80 if protocol == HTTP else default}
+    port = parts.port or of_scheme.get(parts.scheme, default)
     try:
         socket.create_connection((parts.hostname or "localhost", port), timeout=3.0).close()
     except OSError as error:
         msg = f"{endpoint} cannot be reached ({error.strerror or error}): is the collector running?"
         raise OSError(msg) from error
-    return f"otlp: {endpoint} answers"
+    return f"otlp ({protocol}): {endpoint} answers"

@@ -5,7 +5,9 @@ The plugin itself never calls this: it joins whatever provider the host has.
 
 from __future__ import annotations
 
+import logging
 import os
+import threading
 from typing import TYPE_CHECKING
 
 from opentelemetry import trace
@@ -18,6 +20,11 @@ from otel_validation.errors import ConfigurationError
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
+logger = logging.getLogger(__name__)
+
+LONGEST_GOODBYE_S = 5.0
+"""How long the end of a program waits for its exporter."""
+GRPC, HTTP = "grpc", "http/protobuf"
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 
@@ -53,16 +60,33 @@ def configure(service_name: str) -> TracerProvider | None:
     return provider
 
 
-def _otlp_exporter() -> SpanExporter:
+def shut_down(provider: TracerProvider | None) -> None:
+    """Export what is queued and end; an exporter that cannot be reached is waited for `LONGEST_GOODBYE_S` at most."""
+    if provider is None:
+        return
+    # The SDK's own shutdown waits up to 30 s and more; a daemon thread is left behind when the process ends.
+    leaving = threading.Thread(target=provider.shutdown, name="otel_validation.shut_down", daemon=True)
+    leaving.start()
+    leaving.join(LONGEST_GOODBYE_S)
+    if leaving.is_alive():
+        logger.warning("the exporter did not take the last spans within %g s: they are lost", LONGEST_GOODBYE_S)
+
+
+def asked_protocol() -> str:
+    """The OTLP protocol that the environment asks for: `grpc` (the default) or `http/protobuf`."""
     variables = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-    protocol = next((os.environ[name] for name in variables if os.environ.get(name)), "grpc").strip().lower()
-    if protocol == "grpc":
+    protocol = next((os.environ[name] for name in variables if os.environ.get(name)), GRPC).strip().lower()
+    if protocol not in (GRPC, HTTP):
+        msg = f"OTEL_EXPORTER_OTLP_PROTOCOL={protocol!r} is not supported: use {GRPC} or {HTTP}"
+        raise ConfigurationError(msg)
+    return protocol
+
+
+def _otlp_exporter() -> SpanExporter:
+    if asked_protocol() == GRPC:
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcExporter
 
         return GrpcExporter()
-    if protocol == "http/protobuf":
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter
 
-        return HttpExporter()
-    msg = f"OTEL_EXPORTER_OTLP_PROTOCOL={protocol!r} is not supported: use grpc or http/protobuf"
-    raise ConfigurationError(msg)
+    return HttpExporter()
