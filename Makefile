@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := .tools/bin/uv
 
-.PHONY: help demo test lint types contracts check bench screens lock clean
+.PHONY: help demo test lint types contracts check bench screens docs lock clean
 
 help:  ## Show the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,6 +32,10 @@ bench: $(VENV)/.dev  ## Measure; prints ratios within one run (ARGS=--short for 
 
 screens: $(VENV)/.dev  ## Render the demo's screenshots again (needs chromium and Xvfb)
 	@$(BIN)/python scripts/render_screens.py
+
+docs: $(VENV)/.dev  ## Write the generated tables and build the documentation (build/site)
+	@$(BIN)/python scripts/semconv_table.py && $(BIN)/python scripts/settings_table.py
+	@$(BIN)/mkdocs build --strict --quiet
 
 lock: $(UV)  ## Resolve the pinned requirements again
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade \
