@@ -19,7 +19,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from otel_validation.delivery.engine import Forward, Ticket
 from otel_validation.delivery.lease import DeliveryState, GiveUpCause
-from otel_validation.delivery.observer import Answered, Dispatched, Observer, Orphaned, PauseChanged, Withdrawn
+from otel_validation.delivery.observer import (
+    Answered,
+    Dispatched,
+    Observer,
+    Orphaned,
+    PauseChanged,
+    Reported,
+    Withdrawn,
+)
 from otel_validation.delivery.outcome import Pause, ReportStatus
 from otel_validation.delivery.policy import DeliveryPolicy
 from otel_validation.errors import UnknownDeadLetterError, UnknownSessionError
@@ -48,8 +56,10 @@ class Model(Observer):
         self.deadlines = {}  # token -> the earliest moment at which it may be an orphan
         self.paused_since = {}  # session -> when its clocks stopped
         self.gave_up = set()  # sessions in which nothing may flow until an operator acts
+        self.left = Counter()  # (session, action, retry) -> attempts that left
         self.ended = Counter()  # (session, action, retry) -> terminal outcomes
         self.silent_since = {}  # session -> the last sign of life, orphan or resume: what a waiting resend counts from
+        self.judged_until = {}  # (session, action) -> until when a report under judgement holds it
         self.letters = 0  # dead letters not redriven yet
         self.over = set()  # (session, action): settled, and not put back by host or operator since
 
@@ -63,14 +73,27 @@ class Model(Observer):
         self.must(session not in self.current, "two live leases in a session")
         self.must(session not in self.paused_since, "dispatched while paused")
         self.must(session not in self.gave_up, "the next action flowed after a give-up")
+        self.must(not self.judging(session, action_id), "an action left while a report of it was judged")
+        key = (session, action_id, delivery.retry)
+        self.left[key] += 1
+        self.must(delivery.attempts == self.left[key], "attempts that do not count what left")
         self.must(delivery.attempts <= self.policy.max_resends + 1, "more attempts than the budget")
         self.must((session, action_id) not in self.over, "an action that was over left again")
         self.must(lease.token not in self.deadlines, "a token was given out twice")
         self.current[session] = (action_id, lease.token)
         self.deadlines[lease.token] = self.clock.now() + self.policy.timeout_for(delivery.action)
 
+    def reported(self, event: Reported):
+        key = (event.session_id, event.report.action_id)
+        self.judged_until[key] = self.clock.now() + self.policy.judging_s
+
+    def judging(self, session, action_id):
+        return self.clock.now() < self.judged_until.get((session, action_id), 0.0)
+
     def answered(self, event: Answered):
         session, report = event.session_id, event.report
+        if event.status is not ReportStatus.UNKNOWN:
+            self.judged_until.pop((session, report.action_id), None)
         action_id, token = self.current.get(session, (None, None))
         is_current = report.action_id == action_id and report.token in (None, token)
         if event.status is ReportStatus.ACCEPTED:
@@ -86,6 +109,7 @@ class Model(Observer):
     def orphaned(self, event: Orphaned):
         session, orphan, now = event.session_id, event.orphan, self.clock.now()
         self.must(session not in self.paused_since, "a lease expired in a pause")
+        self.must(not self.judging(session, orphan.action.action_id), "an orphan of our own slow judgement")
         self.must(event.lateness_s >= 0, "an orphan before its time")
         if orphan.state is DeliveryState.IN_FLIGHT:
             self.must(now >= self.deadlines[orphan.lease.token], "expired before the deadline")
@@ -100,6 +124,7 @@ class Model(Observer):
             self.letters += 1
 
     def withdrawn(self, event: Withdrawn):
+        self.judged_until = {key: until for key, until in self.judged_until.items() if key[0] != event.session_id}
         for delivery in event.deliveries:
             self.end(event.session_id, delivery)
         self.gave_up.discard(event.session_id)
@@ -157,12 +182,13 @@ class DeliveryMachine(RuleBasedStateMachine):
             for more in fields:
                 self.queues[session].append(an_action(f"{session}-{next(self.numbers)}", session_id=session, **more))
 
-    @precondition(lambda self: self.model.over or not all(self.queues.values()))
+    @precondition(lambda self: self.handed or not all(self.queues.values()))
     @rule(data=st.data(), session=st.sampled_from(SESSIONS), fields=FIELDS)
     def host_queues_an_action(self, data, session, fields):
-        """A new one, or one that was settled once more (a business retry)."""
+        """A new one; one that is over once more (a business retry); one that is still open (its own resend)."""
         queued = {(name, action.action_id) for name, queue in self.queues.items() for action in queue}
-        again = sorted(key for key in self.model.over - queued if key[0] == session)
+        live = {(kept.session_id, action_id) for kept in self.run(self.sessions) for action_id in kept.live}
+        again = sorted(key for key in (self.model.over | live) - queued if key[0] == session)
         new = (session, f"{session}-{next(self.numbers)}")
         session, action_id = data.draw(st.sampled_from([new, *again]))
         self.queues[session].append(an_action(action_id, session_id=session, **fields))
@@ -237,15 +263,18 @@ class DeliveryMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.mail)
     @rule(
         written=st.integers(0, 3),
+        late=st.sampled_from([0.0, 0.0, 31.0]),
         copies=st.sampled_from([1, 1, 1, 2, 20]),
         success=st.sampled_from([True, True, None, False]),
         verdict=VERDICTS,
         judging=st.sampled_from([0.0, 0.0, 0.5, 5.0, 31.0, 200.0]),
         meanwhile=st.sampled_from(["nothing", "nothing", "sweep", "sweep", "poll", "poll", "pause", "cancel"]),
     )
-    def network_delivers_reports(self, written, copies, success, verdict, judging, meanwhile):
+    def network_delivers_reports(self, written, late, copies, success, verdict, judging, meanwhile):
         """One of the last four reports that were written, the latest more often than not."""
         written = self.mail[-1 - min(written, len(self.mail) - 1)]
+        self.clock.advance(late)
+        self.run(self.engine.expire)
         report = Report(
             session_id=written.session_id, action_id=written.action_id, token=written.token, success=success
         )
@@ -337,6 +366,8 @@ class DeliveryMachine(RuleBasedStateMachine):
             self.run(getattr(self.engine, what), session)
         except UnknownSessionError:
             assert not any(name == session for name, _ in self.handed), "a session was forgotten"
+        if what == "cancel":
+            assert not any(kept.live for kept in self.run(self.sessions) if kept.session_id == session)
 
     @precondition(lambda self: self.model.letters)
     @rule(data=st.data())

@@ -33,6 +33,7 @@ SURER_STOP = finding(Verdict.TERMINATE, 0.95, category=FailureCategory.WRONG_APP
 UNSURE = finding(Verdict.CONTINUE, 0.4, verified=False, category=FailureCategory.UNKNOWN)
 LOADING = finding(Verdict.CONTINUE, 0.6, category=FailureCategory.UI_LOADING)
 GUESSED_STOP = finding(Verdict.TERMINATE, 0.9, verified=False, category=FailureCategory.WRONG_TARGET)
+SURELY_GUESSED = finding(Verdict.COMPLETE, 0.99, verified=False)
 GUESSED = finding(Verdict.COMPLETE, 0.5, verified=False)
 
 
@@ -94,6 +95,7 @@ def a_validator(*checkers, **options):
         ([GUESSED_STOP, SEEN], Verdict.CONTINUE, FailureCategory.WRONG_TARGET, False, 0.9),
         ([GUESSED], Verdict.CONTINUE, None, False, 0.5),
         ([SEEN, GUESSED], Verdict.CONTINUE, None, False, 0.5),
+        ([SEEN, SURELY_GUESSED], Verdict.CONTINUE, None, False, 0.99),
     ],
 )
 def test_the_fold(findings, verdict, category, verified, confidence):
