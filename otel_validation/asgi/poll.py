@@ -33,6 +33,9 @@ logger = logging.getLogger(__name__)
 
 PREFETCH = (b"sec-purpose", b"purpose", b"x-moz")
 """Headers by which browsers mark a prefetch: the standard's, Chrome's and Safari's former one, Firefox's."""
+HELD_S = 0.02
+"""A poll that the host answered sooner was no long poll: that its client left meanwhile is not asked, since the
+question costs more than the whole of the plugin's work on a poll. An answer that is lost all the same is an orphan."""
 NOTHING: Mapping[str, Any] = {"action": None, "replay_paused": False}
 
 
@@ -48,6 +51,7 @@ class Poll:
         self._send = send
         self._session_id = query.get("session_id", "")
         self._machine_id = query.get("machine_id", "")[:LONGEST_ID]
+        self._forwarded_at = 0.0
         self._wait_s = _seconds(query.get("wait_s", "0"), wiring.settings.max_wait_s)
 
     async def answer(self, app: App) -> None:
@@ -124,6 +128,7 @@ class Poll:
 
     async def _through_host(self, app: App, whole: Callable[[Answer], Awaitable[None]]) -> None:
         hold = AnswerHold(self._send, limit=self._wiring.settings.max_poll_answer_bytes, whole=whole)
+        self._forwarded_at = stopwatch()
         await app(self._scope, self._receive, hold)
 
     async def _deliver(self, answer: Answer) -> None:
@@ -133,7 +138,7 @@ class Poll:
             await answer.send(self._send)
             return
         self._wiring.guard.learn(self._session_id, self._scope)
-        if await disconnected(self._receive):
+        if stopwatch() - self._forwarded_at > HELD_S and await disconnected(self._receive):
             await self._wiring.engine.park(action)
             await answer.send(self._send)
             return
