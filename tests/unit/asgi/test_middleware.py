@@ -363,6 +363,7 @@ class TestLifespan:
                 await Agent(client).poll()
                 gc.collect()
         await _until(lambda: site.plugin.watchdog.running)
+        await _until(lambda: site.checker.warmed)
         assert site.checker.warmed == 1
 
     async def test_other_requests_start_no_timer(self):
