@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -15,6 +16,8 @@ from typer.testing import CliRunner
 from otel_validation.cli import app, demo_scenes
 
 PROGRAM = str(Path(sys.executable).with_name("otel-validation"))
+demo = importlib.import_module("otel_validation.cli.demo")
+NOTHING_SET = {name: None for name in os.environ if name.startswith(("RPA_", "OTEL_"))}
 SCENES = ["right-clicks", "address-bar", "neighbour-tab", "lost-answer", "dead-agent"]
 
 
@@ -32,9 +35,10 @@ def start(*args, **variables):
 @pytest.mark.slow
 def test_all_five_scenes_come_out_right_and_observe_stops_nothing():
     observed = start("--json", RPA_VALIDATOR_MODE="observe")
-    told = start(RPA_API_TOKEN="of another server", RPA_POLL_PATH="/elsewhere")
-    out, err = told.communicate(timeout=120)
-    assert told.returncode == 0, out + err
+    settings = {"RPA_API_TOKEN": "of another server", "RPA_POLL_PATH": "/elsewhere"}
+    told = CliRunner().invoke(app, ["demo"], env={**NOTHING_SET, **settings})
+    out, err = told.stdout, told.stderr
+    assert told.exit_code == 0, out + err
     assert "\x1b" not in out + err
     assert "Leases last 2 s here (30 s in production)" in out
     assert [line.split(":")[0] for line in err.splitlines()] == SCENES
@@ -78,3 +82,31 @@ def test_a_variable_that_cannot_be_used_is_a_usage_error(monkeypatch):
     result = CliRunner().invoke(app, ["demo"])
     assert result.exit_code == 2
     assert "RPA_VALIDATOR_MODE" in result.stderr
+
+
+def a_play(*, trace_id=None, state="done"):
+    """Scenes that came to nothing, without a server."""
+    action = {"action_id": "act_1", "state": state, "verdict": None, "route": None, "attempts": 1}
+    outcome = demo_scenes.Outcome({"status": "running", "trace_id": trace_id, "actions": [action]}, {}, [])
+
+    async def play(_settings, _provider):
+        return [demo.Played(scene, outcome) for scene in demo_scenes.SCENES], {"scans_total": 1}
+
+    return play
+
+
+def test_scenes_that_come_to_nothing_are_named(monkeypatch):
+    monkeypatch.setattr(demo, "_play", a_play())
+    result = CliRunner().invoke(app, ["demo", "--json"], env={**NOTHING_SET, "RPA_VALIDATOR_MODE": "off"})
+    assert result.exit_code == 1
+    assert {row["as_expected"] for row in json.loads(result.stdout)["scenes"]} == {"NO"}
+    assert "address-bar" in result.stderr
+    assert "mode off" in result.stderr
+
+
+def test_without_spans_it_says_why(monkeypatch):
+    monkeypatch.setattr(demo, "_play", a_play())
+    result = CliRunner().invoke(app, ["demo"], env={**NOTHING_SET, "OTEL_SDK_DISABLED": "true"})
+    assert result.exit_code == 1
+    assert "OTEL_SDK_DISABLED" in result.stdout
+    assert result.stderr.rstrip().endswith("did not come out as expected")

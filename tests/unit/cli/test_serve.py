@@ -99,6 +99,29 @@ def test_a_port_in_use_is_an_error_of_the_environment(env):
     assert "another server" in said
 
 
+def test_what_it_runs_and_how_it_says_so(env):
+    """The loop itself is a stand-in; the program's is run below."""
+    ran = []
+
+    def run_until_interrupted(self, sockets):
+        ran.append((self.config, sockets[0].getsockname()))
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGTERM)
+    env.setattr("uvicorn.Server.run", run_until_interrupted)
+    try:
+        code, said = run("--log-level", "ERROR")
+        with pytest.raises(SystemExit) as left:
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (code, left.value.code) == (0, 0)
+    ((config, (host, port)),) = ran
+    assert (config.log_level, config.reset_contextvars) == ("error", True)
+    assert f"listening on http://{host}:{port};" in said
+    assert said.endswith("stopped\n")
+
+
 @pytest.fixture
 def server(env):
     """Start the program; the process and its address."""

@@ -306,3 +306,15 @@ async def test_the_agent_runs_it_in_one_trace(desk, shot):
     mine = [s for s in spans if s.name.split()[0] in ("replay", "step", "dispatch", "execute", "report")]
     assert {f"{s.context.trace_id:032x}" for s in mine} == {(await desk.view())["trace_id"]}
     assert len(mine) == 9
+
+
+async def test_what_the_engine_says_of_a_session_without_a_replay_changes_nothing(desk):
+    await desk.start()
+    polled = await desk.poll()
+    await desk.plugin.engine.pause("elsewhere")
+    assert (await desk.view())["status"] == "running"
+    # Somebody uses the engine directly: another action of the session is not one of the replay's.
+    book = desk.app.state.book
+    book.replays[desk.replay_id].steps.clear()
+    assert (await desk.report(polled)).json()["status"] == "accepted"
+    assert (await desk.view())["status"] == "running"
