@@ -318,3 +318,14 @@ async def test_what_the_engine_says_of_a_session_without_a_replay_changes_nothin
     book.replays[desk.replay_id].steps.clear()
     assert (await desk.report(polled)).json()["status"] == "accepted"
     assert (await desk.view())["status"] == "running"
+
+
+async def test_a_duplicate_whose_first_answer_is_forgotten_does_not_fail_the_retry(desk_with, shot, monkeypatch):
+    monkeypatch.setattr("otel_validation.asgi.report.Answers.kept", lambda *_: None)
+    async with desk_with(StubChecker(WRONG_TARGET)) as desk:
+        await desk.start()
+        first = await desk.poll()
+        for status in ("accepted", "duplicate"):
+            assert (await desk.report(first, screenshot_after=shot)).json()["status"] == status
+        assert await desk.states() == ["queued"]
+        assert (await desk.view())["status"] == "running"
