@@ -37,6 +37,9 @@ FIELD_CLEAR = 24
 """A field stands further than this from the screen's left edge: the navigation icons are there."""
 FIELD_FILL = 0.3
 """Share of its box that a field's ground covers; its text and icons take the rest."""
+FIELD_GRAIN = 2
+"""Columns looked at as one where fields are searched: half the pixels to label. At 4 the field's edges are no longer
+told exactly enough."""
 NAV_WIDTH = 150
 """Back, forward and reload stand within this distance left of the field."""
 ICON_SIZES = (5, 26)
@@ -200,13 +203,21 @@ def _even(grey: Grey, flat: int) -> npt.NDArray[np.uint8]:
     return even
 
 
+def _columns(even: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Each `FIELD_GRAIN` columns as one, even where all of them are: a field is far wider than that."""
+    width = even.shape[1] // FIELD_GRAIN * FIELD_GRAIN
+    grains = even[:, :width].reshape(even.shape[0], -1, FIELD_GRAIN)
+    return np.ascontiguousarray(np.bitwise_and.reduce(grains, axis=2))
+
+
 def _fields(strip: _Strip) -> list[_Field]:
     """Wide, low, evenly filled boxes that stand clear of the screen's left edge, widest first."""
     height, width = strip.pixels.shape[:2]
     least = max(FIELD_MIN_WIDTH, FIELD_MIN_SHARE * width)
     found: list[_Field] = []
     for flat in FLAT_PASSES:
-        _, _, stats, _ = cv2.connectedComponentsWithStats(_even(strip.pixels, flat), connectivity=4)
+        _, _, stats, _ = cv2.connectedComponentsWithStats(_columns(_even(strip.pixels, flat)), connectivity=4)
+        stats[:, [0, 2, 4]] *= FIELD_GRAIN
         x, y, w, h, area = stats[1:].T
         fits = (w >= least) & (h >= FIELD_HEIGHTS[0]) & (h <= FIELD_HEIGHTS[1]) & (area >= FIELD_FILL * w * h)
         fits &= (x > FIELD_CLEAR) & (y > 0) & (y + h < height)
@@ -276,19 +287,20 @@ def _panels(frame: Frame, at: tuple[float, float], scale: float) -> list[_Field]
     rows = _strip(frame, (y - FIELD_HEIGHTS[1] // 2) * scale, (y + FIELD_HEIGHTS[1] // 2) * scale, scale)
     if not _between_sides(rows.pixels, int(x)):
         return []
-    strip = _strip(frame, (y - PANEL_REACH) * scale, (y + PANEL_REACH / 2) * scale, scale)
-    ground = _ground(strip.pixels, int(x), int(y - strip.top))
+    box = frame.clip(
+        ((x - PANEL_REACH) * scale, (y - PANEL_REACH) * scale, (x + PANEL_REACH) * scale, (y + PANEL_REACH / 2) * scale)
+    )
+    left, top = box[0] / scale, box[1] / scale
+    ground = _ground(_reduced(frame.crop(box), scale), int(x - left), int(y - top))
     if ground is None:
         return []
     x0, y0, x1, y1 = ground
-    return [_Field(x0, y0 + strip.top, x1, y1 + strip.top)]
+    return [_Field(x0 + left, y0 + top, x1 + left, y1 + top)]
 
 
 def _ground(grey: Grey, x: int, y: int) -> tuple[int, int, int, int] | None:
     """The bounded ground that holds (x, y). The point may be on a button of it, so its surroundings are tried too."""
-    left = max(0, x - PANEL_REACH)
-    even = _even(grey[:, left : x + PANEL_REACH], FLAT_PASSES[1])
-    x -= left
+    even = _even(grey, FLAT_PASSES[1])
     height, width = even.shape
     _, areas, stats, _ = cv2.connectedComponentsWithStats(even, connectivity=4)
     for column, row in ((x, y), (x, y - 18), (x, y - 30), (x - 60, y), (x + 60, y)):
@@ -299,7 +311,7 @@ def _ground(grey: Grey, x: int, y: int) -> tuple[int, int, int, int] | None:
         bounded = x0 > 1 and x1 < width - 1 and y0 > 1 and y1 < height - 1
         filled = min(w, h) >= PANEL_LEAST and area >= PANEL_FILL * w * h
         if bounded and filled and x0 <= x <= x1 and y0 <= y <= y1:
-            return x0 + left, y0, x1 + left, y1
+            return x0, y0, x1, y1
     return None
 
 
