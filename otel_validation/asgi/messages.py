@@ -31,7 +31,10 @@ class DisconnectedError(Exception):
 
 def header(headers: RawHeaders, name: bytes) -> bytes | None:
     """The first header of this lower-case name."""
-    return next((value for key, value in headers if key.lower() == name), None)
+    for key, value in headers:
+        if key == name or key.lower() == name:
+            return value
+    return None
 
 
 def replace_header(headers: RawHeaders, name: bytes, value: bytes) -> RawHeaders:

@@ -39,7 +39,7 @@ class ReplayMiddleware:
         self._app = app
         self._wiring = wiring
         self._answers = Answers()
-        self._limiter: anyio.CapacityLimiter | None = None
+        self._limiter: anyio.Semaphore | None = None
         self._lazy: asyncio.Task[None] | None = None
         settings = wiring.settings
         self._routes = {
@@ -76,7 +76,7 @@ class ReplayMiddleware:
 
     async def _report(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(self._wiring.settings.max_reports_at_once)
+            self._limiter = anyio.Semaphore(self._wiring.settings.max_reports_at_once, fast_acquire=True)
         await ReportCall(self._wiring, self._answers, scope, receive, send).answer(self._app, self._limiter)
 
     async def _progress(self, scope: Scope, receive: Receive, send: Send) -> None:

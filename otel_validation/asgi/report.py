@@ -79,7 +79,7 @@ class ReportCall:
         self._receive = receive
         self._send = send
 
-    async def answer(self, app: App, limiter: anyio.CapacityLimiter) -> None:
+    async def answer(self, app: App, limiter: anyio.Semaphore) -> None:
         """Answer through the host; what is not plain JSON passes through untouched and stays tracked."""
         if not may_be_json(list(self._scope["headers"])):
             await app(self._scope, self._receive, self._send)

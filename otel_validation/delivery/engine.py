@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
+from anyio.lowlevel import checkpoint
 
 from otel_validation.clock import Clock, SystemClock, stopwatch, utc
 from otel_validation.delivery.keyed import KeyedLocks, KeyedSignals
@@ -53,7 +54,7 @@ logger = logging.getLogger(__name__)
 Judge = Callable[["Action", "Report"], Awaitable[ValidationResult]]
 """What the engine asks for a verdict: `Validator.validate`, or anything of its shape."""
 
-CLAIM_BATCH = 256
+CLAIM_BATCH = 64
 """Sessions with expired leases taken from the store at once; more are taken at once after them."""
 QUARANTINE_S = 60.0
 """How long a session whose entry could not be processed is left alone."""
@@ -123,13 +124,17 @@ class Engine:
         """
         now = self._clock.now()
         known = await self._store.known(session_id)
-        if known and hand_out:
-            async with self._store.session(session_id) as session:
-                session.last_poll_at = now
-        await self.expire()
+        due = await self._store.next_due()
+        if due is not None and due <= now:
+            if known and hand_out:
+                async with self._store.session(session_id) as session:
+                    session.last_poll_at = now
+            await self.expire()
         if not known:
             return Forward()
         async with self._store.session(session_id) as session:
+            if hand_out:
+                session.last_poll_at = now
             if session.pause is not None:
                 return session.pause
             gate = session.gate(now, serial=self.policy.holds_back)
@@ -310,6 +315,7 @@ class Engine:
         while due := await self._store.due(self._clock.now(), CLAIM_BATCH):
             for session_id in due:
                 await self._expire_session(session_id, counts)
+            await checkpoint()  # ten thousand leases that end at one instant must not hold the loop
         if not timer and not any(counts.values()):
             return None
         scanned = Scanned(

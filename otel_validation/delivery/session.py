@@ -79,7 +79,8 @@ class Session:
 
     def draft(self) -> Session:
         """A copy whose changes leave this one alone."""
-        return replace(self, live=dict(self.live), dead=dict(self.dead) if self.dead else None)
+        dead = dict(self.dead) if self.dead else None
+        return Session(self.session_id, dict(self.live), self.settled, dead, self.pause, self.last_poll_at)
 
     def restore(self, before: Session) -> None:
         """Be as `before` again."""

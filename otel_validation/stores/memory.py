@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from otel_validation.delivery.lease import DeliveryState
@@ -15,6 +15,27 @@ if TYPE_CHECKING:
 
 IDLE_SESSIONS = 10_000
 """Sessions with nothing but settled actions that are remembered, for duplicates; the least recently used go first."""
+
+
+class _Opened:
+    """A session in use; what a block that raises has done to it is undone."""
+
+    __slots__ = ("_before", "_keep", "_session")
+
+    def __init__(self, session: Session, keep: Callable[[Session], None]) -> None:
+        self._session = session
+        self._keep = keep
+        self._before = session.draft()
+
+    async def __aenter__(self) -> Session:
+        return self._session
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._session.restore(self._before)
+        self._keep(self._session)
 
 
 class MemoryStore:
@@ -35,18 +56,9 @@ class MemoryStore:
         self._tokens: dict[str, str] = {}
         self._running: dict[str, tuple[str, ...]] = {}
 
-    @asynccontextmanager
-    async def session(self, session_id: str) -> AsyncIterator[Session]:
+    def session(self, session_id: str) -> _Opened:
         """The session itself; see `Store.session`."""
-        session = self._sessions.get(session_id) or Session(session_id)
-        before = session.draft()
-        try:
-            yield session
-        except BaseException:
-            session.restore(before)
-            raise
-        finally:
-            self._keep(session)
+        return _Opened(self._sessions.get(session_id) or Session(session_id), self._keep)
 
     async def known(self, session_id: str) -> bool:
         """See `Store.known`."""

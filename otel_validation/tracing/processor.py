@@ -63,6 +63,8 @@ class DispatchSpanProcessor(SpanProcessor):
     @override
     def on_end(self, span: ReadableSpan) -> None:
         """Note its end."""
+        if not self._watched:
+            return
         token = _token(span)
         if token in self._watched:
             self._watched.discard(token)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 SCOPE = "otel_validation"
 """The instrumentation scope of every span of this package."""
@@ -83,6 +84,7 @@ def text(value: str) -> str:
     return value[:LONGEST_VALUE].encode("utf-8", "replace").decode("utf-8")
 
 
+@lru_cache(maxsize=256)
 def type_name(action_type: str) -> str:
     """The action type as it may appear in a span name: lower-case word characters, else `other`.
 
