@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+LAZY_START_S = 0.05
+"""From the first request to the timer's start where no lifespan starts it; no lease is that short."""
+
+
 class ReplayMiddleware:
     """Pure ASGI middleware around a replay server.
 
@@ -104,7 +108,12 @@ class ReplayMiddleware:
         if self._wiring.serving() or loop is None:
             return
         if self._lazy is None or self._lazy.done() or self._lazy.get_loop() is not loop:
-            self._lazy = loop.create_task(self._serve(), name="otel_validation")
+            self._lazy = loop.create_task(self._serve_soon(), name="otel_validation")
+
+    async def _serve_soon(self) -> None:
+        # A loop that ends at once (asyncio.run around one request) must not leave tasks behind that never began.
+        await anyio.sleep(LAZY_START_S)
+        await self._serve()
 
 
 def _asyncio_loop() -> asyncio.AbstractEventLoop | None:
