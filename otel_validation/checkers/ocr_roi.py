@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -43,6 +44,8 @@ REFERENCE = (1920, 1080)
 LARGEST_SCALE = 4.0
 NEAREST = 3
 """Lines read first; the others only where the label may go over several lines."""
+QUICK_ZOOM = 1.0
+"""The nearest line is first searched at this scale, in half the pixels: most clicks are on their label."""
 LEGIBLE = 0.6
 """OCR confidence below which a text is not evidence of another label."""
 
@@ -55,6 +58,25 @@ class _Place:
     box: tuple[int, int, int, int]
     click: tuple[float, float]
     click_px: tuple[int, int]
+
+
+class _Page:
+    """The labels of a region, read from the click outwards and only as far as they are asked for."""
+
+    def __init__(self, engine: OcrEngine, place: _Place, *, zoom: float | None = None) -> None:
+        self.place = place
+        self.seen: list[TextBox] = []
+        self._lines = engine.lines(place.pixels, place.click, zoom=zoom)
+
+    def labels(self, count: int | None = None) -> list[TextBox]:
+        """What was read so far and the next `count` lines' labels (default: those of all other lines)."""
+        for line in islice(self._lines, count):
+            self.seen += split_line(line, self.place.pixels)
+        return self.seen
+
+    def under(self, count: int) -> TextBox | None:
+        """The label that the click touches, where it is on one of the next `count` lines."""
+        return under_click(self.labels(count), self.place.click)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,17 +175,21 @@ class OcrRoiChecker:
                 place,
                 surface=surface,
             )
-        labels = self._labels(place, NEAREST)
-        under = under_click(labels, place.click)
+        page = _Page(self._engine, place, zoom=QUICK_ZOOM / scale)
+        under = page.under(1)
+        if under is not None and match(expected, under.text).accepted:
+            return _judge(place, page.seen, under, expected)
+        page = _Page(self._engine, place) if self._engine.zooms else page
+        under = page.under(NEAREST - len(page.seen))
         if under is not None and _is_cut(under, place, frame) and not match(expected, under.text).accepted:
             place = _place(frame, at, scale, stretch=STRETCH)
-            labels = self._labels(place, NEAREST)
-            under = under_click(labels, place.click)
+            page = _Page(self._engine, place)
+            under = page.under(NEAREST)
         if under is not None and partial_of(under, expected):
-            labels = self._labels(place, None)
-            under = under_click(labels, place.click)
+            under = under_click(page.labels(), place.click)
+        labels = page.seen
         reading = _judge(place, labels, under, expected)
-        if reading.category is FailureCategory.WRONG_TARGET and self._in_foreign_dialog(frame, place, scale, expected):
+        if reading.category is FailureCategory.WRONG_TARGET and self._in_foreign_dialog(frame, page, scale, expected):
             return replace(
                 reading,
                 category=FailureCategory.UNEXPECTED_DIALOG,
@@ -172,23 +198,19 @@ class OcrRoiChecker:
             )
         return reading
 
-    def _in_foreign_dialog(self, frame: Frame, place: _Place, scale: float, expected: str) -> bool:
+    def _in_foreign_dialog(self, frame: Frame, page: _Page, scale: float, expected: str) -> bool:
         """Whether the click is in a dialog that shows the expected label nowhere.
 
         A dialog that shows it is the one the action was aimed at: there, another label is the wrong target.
         """
-        labels = self._labels(place, None)
-        if any(_shows(label, labels, expected) for label in labels):
-            return False
-        dialog = dialog_around(frame, place.click_px, scale)
+        dialog = dialog_around(frame, page.place.click_px, scale)
         if dialog is None:
+            return False
+        labels = page.labels()
+        if any(_shows(label, labels, expected) for label in labels):
             return False
         labels = self._engine.read(_enlarged(frame.crop(dialog), DIALOG_ZOOM / scale))
         return not any(_shows(label, labels, expected) for label in labels)
-
-    def _labels(self, place: _Place, limit: int | None) -> list[TextBox]:
-        lines = self._engine.read(place.pixels, near=place.click, limit=limit)
-        return [label for line in lines for label in split_line(line, place.pixels)]
 
     def _unverified(self, category: FailureCategory, reason: str, evidence: Mapping[str, Any]) -> Finding:
         return Finding(

@@ -10,13 +10,18 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import cv2
 import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
 from otel_validation.errors import ImageError
 
 if TYPE_CHECKING:
     from otel_validation.vision.ocr.engine import Pixels
+
+Grey = npt.NDArray[np.uint8]
+"""Grey levels, height x width."""
 
 PIXEL_BUDGET = 50_000_000
 """Pixels that a screenshot may have: three 4K screens side by side have 24.9 million, a bomb has hundreds."""
@@ -35,6 +40,8 @@ INFLATE_STEP = 1 << 16
 MEASURED_BYTES = 256 * 1024
 """PNG data up to this size are inflated once to be measured: a bomb is a small file by nature."""
 
+SAME_SCALE = 1.01
+"""A scale that is not worth a resize."""
 BLANK_SAMPLES = 96
 BLANK_SPREAD = 8
 """Grey levels within which a screen counts as one colour (JPEG noise on a black capture stays below)."""
@@ -71,10 +78,19 @@ class Frame:
 
         Raises ValueError where nothing of the box lies inside the frame.
         """
+        return np.asarray(self._part(box))
+
+    def grey(self, box: tuple[float, float, float, float], scale: float = 1.0) -> Grey:
+        """As `crop`, in grey levels (ITU-R 601) and drawn at `scale` no more: a box of 150 x 30 pixels at 1.5 gives
+        100 x 20. A third of the bytes, made before the array is.
+        """
+        return _reduced(np.asarray(self._part(box).convert("L")), scale)
+
+    def _part(self, box: tuple[float, float, float, float]) -> Image.Image:
         x0, y0, x1, y1 = self.clip(box)
         if x1 <= x0 or y1 <= y0:
             raise ValueError(f"the box {box} lies outside a frame of {self.size}")
-        return np.asarray(_as_rgb(self.image.crop((x0, y0, x1, y1))))
+        return _as_rgb(self.image.crop((x0, y0, x1, y1)))
 
     def clip(self, box: tuple[float, float, float, float]) -> tuple[int, int, int, int]:
         """`box` in whole pixels, cut at the frame's edges."""
@@ -154,6 +170,19 @@ def is_blank(frame: Frame) -> bool:
     whole = np.asarray(_as_rgb(frame.image.reduce(8) if frame.image.mode != "P" else frame.image).convert("L"))
     marked = int(np.count_nonzero(np.abs(whole.astype(np.int16) - typical) > BLANK_SPREAD / 2))
     return marked == 0 or (typical <= DARK and marked <= CURSOR_BLOCKS)
+
+
+def _reduced(grey: Grey, scale: float) -> Grey:
+    """Halved exactly, then interpolated: an exact mean over each target pixel's area takes five times longer."""
+    if scale <= SAME_SCALE:
+        return grey
+    height, width = (max(1, round(side / scale)) for side in grey.shape)
+    while grey.shape[1] >= 2 * width and grey.shape[0] >= 2 * height:
+        half = grey.shape[1] // 2, grey.shape[0] // 2
+        grey = cv2.resize(grey, half, interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
+    if grey.shape == (height, width):
+        return grey
+    return cv2.resize(grey, (width, height), interpolation=cv2.INTER_LINEAR).astype(np.uint8, copy=False)
 
 
 def _strict(payload: str) -> bytes:

@@ -21,10 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from otel_validation.vision.image import Frame
-    from otel_validation.vision.ocr.engine import OcrEngine, Pixels, TextBox
-
-Grey = npt.NDArray[np.uint8]
+    from otel_validation.vision.image import Frame, Grey
+    from otel_validation.vision.ocr.engine import OcrEngine, TextBox
 
 FLAT_PASSES = (4, 7)
 """Grey levels between neighbours within which an area is even. The faintest fields differ by 8 from their bar, over
@@ -40,6 +38,9 @@ FIELD_FILL = 0.3
 FIELD_GRAIN = 2
 """Columns looked at as one where fields are searched: half the pixels to label. At 4 the field's edges are no longer
 told exactly enough."""
+BORDER_BLOCK, BORDER_SHARE = 16, 0.8
+"""Borders are looked for in blocks of so many columns; this share of a field's is an edge, over two rows."""
+BAND_MARGIN = 4
 NAV_WIDTH = 150
 """Back, forward and reload stand within this distance left of the field."""
 ICON_SIZES = (5, 26)
@@ -52,6 +53,8 @@ BELOW = 48
 TOOLBAR_PAD = 7
 FIELD_READ, FIELD_OVERLAP, FIELD_READS = 360, 60, 4
 """Length read of the field at a time, from its left end, and how often it is read on where a long host goes on."""
+FIELD_ZOOM = 1.25
+"""The field is first read at this scale; at the engine's own, which costs four times as much, where that fails."""
 UNBROKEN = 20
 """A text of so many characters may be the beginning of a long host name."""
 PANEL_REACH = 420
@@ -171,9 +174,13 @@ class SurfaceFinder:
             if box[2] - left < FIELD_OVERLAP:
                 return False
             x0, y0, x1, y1 = (value * strip.scale for value in box)
-            texts = [line.text.replace(" ", "") for line in self._engine.read(frame.crop((x0, y0, x1, y1)))]
-            if any(ADDRESS.search(text) for text in texts):
-                return True
+            pixels = frame.crop((x0, y0, x1, y1))
+            texts: list[str] = []
+            for zoom in (FIELD_ZOOM / strip.scale, None):
+                for line in self._engine.lines(pixels, (0, pixels.shape[0] / 2), zoom=zoom):
+                    texts.append(line.text.replace(" ", ""))
+                    if ADDRESS.search(texts[-1]):
+                        return True
             if all(len(text) < UNBROKEN for text in texts):
                 return False
         return False
@@ -181,16 +188,7 @@ class SurfaceFinder:
 
 def _strip(frame: Frame, y0: float, y1: float, scale: float) -> _Strip:
     box = frame.clip((0, y0, frame.width, y1))
-    return _Strip(pixels=_reduced(frame.crop(box), scale), top=box[1] / scale, scale=scale)
-
-
-def _reduced(pixels: Pixels, scale: float) -> Grey:
-    """The pixels in grey, at 100 % scale."""
-    grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
-    if scale > 1.01:
-        size = (max(1, round(grey.shape[1] / scale)), max(1, round(grey.shape[0] / scale)))
-        grey = cv2.resize(grey, size, interpolation=cv2.INTER_AREA)
-    return grey.astype(np.uint8, copy=False)
+    return _Strip(pixels=frame.grey(box, scale), top=box[1] / scale, scale=scale)
 
 
 def _even(grey: Grey, flat: int) -> npt.NDArray[np.uint8]:
@@ -206,24 +204,77 @@ def _even(grey: Grey, flat: int) -> npt.NDArray[np.uint8]:
 def _columns(even: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """Each `FIELD_GRAIN` columns as one, even where all of them are: a field is far wider than that."""
     width = even.shape[1] // FIELD_GRAIN * FIELD_GRAIN
-    grains = even[:, :width].reshape(even.shape[0], -1, FIELD_GRAIN)
-    return np.ascontiguousarray(np.bitwise_and.reduce(grains, axis=2))
+    grains = even[:, :width:FIELD_GRAIN].copy()
+    for column in range(1, FIELD_GRAIN):
+        grains &= even[:, column:width:FIELD_GRAIN]
+    return grains
+
+
+def _bands(grey: Grey, least: float) -> list[tuple[slice, slice]]:
+    """Rows and columns in which fields may lie: within two edges over a field's width, a field's height apart.
+
+    Labelling areas is the costliest step of the search, and most parts of most screens are in no such band.
+    """
+    steps = (cv2.absdiff(grey[1:], grey[:-1]) >= FLAT_PASSES[0]).view(np.uint8) * np.uint8(255)
+    edges = cv2.max(steps[1:], steps[:-1])
+    blocks = max(1, edges.shape[1] // BORDER_BLOCK)
+    share = cv2.resize(edges[:, : blocks * BORDER_BLOCK], (blocks, len(edges)), interpolation=cv2.INTER_AREA)
+    run = max(1, int(least / BORDER_BLOCK) - 1)
+    long = cv2.blur(share, (run, 1)) >= BORDER_SHARE * 255
+    rows = np.flatnonzero(long.any(axis=1))
+    apart = np.subtract.outer(rows, rows)
+    lower, upper = np.nonzero((apart >= FIELD_HEIGHTS[0] - 2) & (apart <= FIELD_HEIGHTS[1] + 2))
+    columns = long[rows[lower]] & long[rows[upper]]
+    bands: list[list[int]] = []
+    for top, bottom, both in sorted(zip(rows[upper].tolist(), rows[lower].tolist(), columns, strict=True), key=_row):
+        if not both.any():
+            continue
+        left, right = (int(index) for index in np.flatnonzero(both)[[0, -1]])
+        if bands and top <= bands[-1][1] + BAND_MARGIN:
+            last = bands[-1]
+            bands[-1] = [last[0], max(last[1], bottom), min(last[2], left), max(last[3], right)]
+        else:
+            bands.append([top, bottom, left, right])
+    reach = (run + 2) * BORDER_BLOCK
+    return [
+        (
+            slice(max(0, top - BAND_MARGIN), bottom + BAND_MARGIN + 2),
+            slice(max(0, left * BORDER_BLOCK - reach), right * BORDER_BLOCK + reach),
+        )
+        for top, bottom, left, right in bands
+    ]
+
+
+def _row(pair: tuple[int, int, object]) -> tuple[int, int]:
+    return pair[:2]
 
 
 def _fields(strip: _Strip) -> list[_Field]:
     """Wide, low, evenly filled boxes that stand clear of the screen's left edge, widest first."""
     height, width = strip.pixels.shape[:2]
+    if height <= FIELD_HEIGHTS[0]:
+        return []
     least = max(FIELD_MIN_WIDTH, FIELD_MIN_SHARE * width)
     found: list[_Field] = []
-    for flat in FLAT_PASSES:
-        _, _, stats, _ = cv2.connectedComponentsWithStats(_columns(_even(strip.pixels, flat)), connectivity=4)
-        stats[:, [0, 2, 4]] *= FIELD_GRAIN
-        x, y, w, h, area = stats[1:].T
-        fits = (w >= least) & (h >= FIELD_HEIGHTS[0]) & (h <= FIELD_HEIGHTS[1]) & (area >= FIELD_FILL * w * h)
-        fits &= (x > FIELD_CLEAR) & (y > 0) & (y + h < height)
-        for left, top, wide, high, _ in stats[1:][fits].tolist():
-            found.append(_Field(left, top + strip.top, left + wide, top + high + strip.top))
+    for rows, columns in _bands(strip.pixels, least):
+        for flat in FLAT_PASSES:
+            for left, top, wide, high in _low_boxes(strip.pixels[rows, columns], flat, least):
+                x, y = left + columns.start, top + rows.start + strip.top
+                if x > FIELD_CLEAR:
+                    found.append(_Field(x, y, x + wide, y + high))
     return sorted(found, key=lambda field: field.x0 - field.x1)
+
+
+def _low_boxes(grey: Grey, flat: int, least: float) -> list[list[int]]:
+    """x, y, width and height of the even areas that are as high as a field and wide enough, wholly inside `grey`."""
+    even = _columns(_even(grey, flat))
+    _, _, stats, _ = cv2.connectedComponentsWithStats(even, connectivity=4, ltype=cv2.CV_16U)
+    stats[:, [0, 2, 4]] *= FIELD_GRAIN
+    x, y, w, h, area = stats[1:].T
+    fits = (w >= least) & (h >= FIELD_HEIGHTS[0]) & (h <= FIELD_HEIGHTS[1]) & (area >= FIELD_FILL * w * h)
+    fits &= (x > 0) & (y > 0) & (y + h < len(grey))
+    boxes: list[list[int]] = stats[1:][fits][:, :4].tolist()
+    return boxes
 
 
 def _icons_left(field: _Field, strip: _Strip) -> int:
@@ -284,14 +335,14 @@ def _line_between(field: _Field, y: float, strip: _Strip) -> bool:
 def _panels(frame: Frame, at: tuple[float, float], scale: float) -> list[_Field]:
     """The bounded, evenly filled panel around `at`, at 100 % scale; none on open ground."""
     x, y = at
-    rows = _strip(frame, (y - FIELD_HEIGHTS[1] // 2) * scale, (y + FIELD_HEIGHTS[1] // 2) * scale, scale)
-    if not _between_sides(rows.pixels, int(x)):
+    half = FIELD_HEIGHTS[1] // 2
+    reach = ((x - PANEL_REACH) * scale, (x + PANEL_REACH) * scale)
+    rows = frame.clip((reach[0], (y - half) * scale, reach[1], (y + half) * scale))
+    if not _between_sides(frame.grey(rows, scale), int(x - rows[0] / scale)):
         return []
-    box = frame.clip(
-        ((x - PANEL_REACH) * scale, (y - PANEL_REACH) * scale, (x + PANEL_REACH) * scale, (y + PANEL_REACH / 2) * scale)
-    )
+    box = frame.clip((reach[0], (y - PANEL_REACH) * scale, reach[1], (y + PANEL_REACH / 2) * scale))
     left, top = box[0] / scale, box[1] / scale
-    ground = _ground(_reduced(frame.crop(box), scale), int(x - left), int(y - top))
+    ground = _ground(frame.grey(box, scale), int(x - left), int(y - top))
     if ground is None:
         return []
     x0, y0, x1, y1 = ground
@@ -302,11 +353,10 @@ def _ground(grey: Grey, x: int, y: int) -> tuple[int, int, int, int] | None:
     """The bounded ground that holds (x, y). The point may be on a button of it, so its surroundings are tried too."""
     even = _even(grey, FLAT_PASSES[1])
     height, width = even.shape
-    _, areas, stats, _ = cv2.connectedComponentsWithStats(even, connectivity=4)
     for column, row in ((x, y), (x, y - 18), (x, y - 30), (x - 60, y), (x + 60, y)):
-        if not (0 <= column < width and 0 <= row < height) or not even[row, column]:
+        if not (0 <= column < width and 0 <= row < height) or even[row, column] != 1:
             continue
-        x0, y0, w, h, area = (int(value) for value in stats[areas[row, column]])
+        area, _, _, (x0, y0, w, h) = cv2.floodFill(even, None, (column, row), 2, flags=4)
         x1, y1 = x0 + w, y0 + h
         bounded = x0 > 1 and x1 < width - 1 and y0 > 1 and y1 < height - 1
         filled = min(w, h) >= PANEL_LEAST and area >= PANEL_FILL * w * h
@@ -319,8 +369,8 @@ def _between_sides(rows: Grey, x: int) -> bool:
     """Whether an upright edge over the rows stands on either side of `x`."""
     if min(rows.shape) < 2:
         return False
-    edges = cv2.absdiff(rows[:, 1:], rows[:, :-1]) >= FLAT
-    sides = np.flatnonzero(np.asarray(edges).mean(axis=0) >= SIDE_SHARE)
+    edges = (cv2.absdiff(rows[:, 1:], rows[:, :-1]) >= FLAT).view(np.uint8)
+    sides = np.flatnonzero(cv2.reduce(edges, 0, cv2.REDUCE_SUM, dtype=cv2.CV_32S)[0] >= SIDE_SHARE * len(edges))
     return bool(sides.size and sides[0] < x < sides[-1])
 
 

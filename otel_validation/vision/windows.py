@@ -44,10 +44,7 @@ def dialog_around(frame: Frame, click: tuple[float, float], scale: float) -> Box
     left, top, right, bottom = frame.clip(
         (click[0] - REACH * scale, click[1] - REACH * scale, click[0] + REACH * scale, click[1] + REACH * scale)
     )
-    near = frame.crop((left, top, right, bottom))
-    size = max(1, round((right - left) / scale)), max(1, round((bottom - top) / scale))
-    small = near if scale <= 1.01 else cv2.resize(near, size, interpolation=cv2.INTER_AREA)
-    grey = cv2.cvtColor(np.ascontiguousarray(small), cv2.COLOR_RGB2GRAY).astype(np.int16)
+    grey = frame.grey((left, top, right, bottom), scale).astype(np.int16)
     at = int((click[0] - left) / scale), int((click[1] - top) / scale)
     most = MOST_AREA * frame.width * frame.height / scale**2
     boxes = [box for box in rectangles(grey, *at) if _area(box) <= most and _closable(grey, box)]

@@ -69,6 +69,14 @@ def test_near_puts_the_nearest_line_first_and_limit_bounds_the_work(engine):
     assert len(engine.read(image, near=(230, 70))) == 2
 
 
+@pytest.mark.parametrize("zoom", [None, 1.0])
+def test_lines_come_nearest_first_one_by_one(engine, zoom):
+    image = roi((20, 10, "Dossier"), (200, 60, "Biologie"), (20, 60, "Imagerie"))
+    assert [line.text for line in engine.lines(image, (230, 70), zoom=zoom)] == ["Biologie", "Imagerie", "Dossier"]
+    assert next(engine.lines(image, (50, 18), zoom=zoom)).text == "Dossier"
+    assert not list(engine.lines(np.full((96, 320, 3), 128, np.uint8), (9, 9), zoom=zoom))
+
+
 @pytest.mark.parametrize("text", ["Opératoire", "Prénom", "Forêt", "Été", "Reçu", "Noël"])
 def test_french_accents_are_read(engine, latin, text):
     assert engine.read(roi((60, 36, text), font=latin))[0].text == text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -46,9 +47,14 @@ class TextBox:
 
 
 class OcrEngine(Protocol):
-    """Reads the lines of text of a small image. Every method may be called from several threads at once."""
+    """Reads the lines of text of a small image. Every method may be called from several threads at once.
+
+    An engine names this protocol as its base: what it does not write itself it then inherits.
+    """
 
     name: str
+    zooms: bool = False
+    """Whether the `zoom` of `lines` changes what the engine does."""
 
     def read(
         self, image: Pixels, *, near: tuple[float, float] | None = None, limit: int | None = None
@@ -59,6 +65,23 @@ class OcrEngine(Protocol):
         only the `limit` lines nearest to that point. Raises OcrUnavailableError where the engine cannot be loaded.
         """
 
+    def lines(
+        self,
+        image: Pixels,
+        near: tuple[float, float],
+        *,
+        zoom: float | None = None,  # noqa: ARG002 - of no use to an engine that finds and reads at once
+    ) -> Iterator[TextBox]:
+        """The lines of `image`, the nearest to `near` (x, y in pixels) first; the centre line nearest to it among
+        those that hold it.
+
+        By default all are read at once. An engine that finds lines before it reads them reads each when it is asked
+        for: the first line is most often the last one wanted. `zoom` is a hint for such an engine: the size, in
+        parts of the image's, at which the lines' places are searched (by default that at which it finds most). The
+        lines themselves are read in the image as it is.
+        """
+        yield from sorted(self.read(image, near=near), key=lambda line: nearness(line.box, near))
+
     def warm_up(self) -> None:
         """Load the weights and run once; raises OcrUnavailableError with what to install."""
 
@@ -68,3 +91,8 @@ def distance(box: Box, point: tuple[float, float]) -> float:
     dx = max(box[0] - point[0], 0.0, point[0] - box[2])
     dy = max(box[1] - point[1], 0.0, point[1] - box[3])
     return float((dx * dx + dy * dy) ** 0.5)
+
+
+def nearness(box: Box, point: tuple[float, float]) -> tuple[float, float]:
+    """How near a line is to a point, to sort by: its distance in pixels, then that of its centre line."""
+    return distance(box, point), abs((box[1] + box[3]) / 2 - point[1])

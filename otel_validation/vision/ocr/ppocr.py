@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from otel_validation.errors import OcrUnavailableError
-from otel_validation.vision.ocr.engine import Box, TextBox, distance
+from otel_validation.vision.ocr.engine import Box, OcrEngine, TextBox, nearness
 
 if TYPE_CHECKING:
     from otel_validation.vision.ocr.engine import Pixels
@@ -65,7 +67,7 @@ class _Models:
     characters: tuple[str, ...]
 
 
-class PpOcrEngine:
+class PpOcrEngine(OcrEngine):
     """PP-OCRv6 tiny. One instance serves every thread: an ONNX session's `run` is thread-safe, and nothing else
     is shared between calls.
 
@@ -74,6 +76,7 @@ class PpOcrEngine:
     """
 
     name = "ppocr"
+    zooms = True
 
     def __init__(self, *, models_dir: Path | None = None) -> None:
         self._models_dir = models_dir
@@ -90,16 +93,25 @@ class PpOcrEngine:
         self, image: Pixels, *, near: tuple[float, float] | None = None, limit: int | None = None
     ) -> list[TextBox]:
         """Read the lines of `image`, top to bottom; with `near`, nearest first and at most `limit` of them."""
+        return list(islice(self._read(image, near, None), limit))
+
+    def lines(self, image: Pixels, near: tuple[float, float], *, zoom: float | None = None) -> Iterator[TextBox]:
+        """The lines of `image`, nearest first; found at once, each read when it is asked for."""
+        return self._read(image, near, zoom)
+
+    def _read(self, image: Pixels, near: tuple[float, float] | None, zoom: float | None) -> Iterator[TextBox]:
         if image.ndim != 3 or min(image.shape[:2]) < SMALLEST_SIDE:
-            return []
+            return
         models = self._loaded()
         bgr = np.ascontiguousarray(image[:, :, ::-1])
-        boxes = _find_lines(models.detector, bgr)
+        boxes = _find_lines(models.detector, bgr, zoom or _best_zoom(bgr))
         if near is not None:
             point = near
-            boxes.sort(key=lambda box: distance(box, point))
-        lines = (_read_line(models, bgr, box) for box in boxes[:limit])
-        return [line for line in lines if line is not None]
+            boxes.sort(key=lambda box: nearness(box, point))
+        for box in boxes:
+            line = _read_line(models, bgr, box)
+            if line is not None:
+                yield line
 
     def _loaded(self) -> _Models:
         if self._models is None:
@@ -144,11 +156,15 @@ def _session(path: Path) -> _Network:
     return session
 
 
-def _find_lines(detector: _Network, bgr: Pixels) -> list[Box]:
+def _best_zoom(image: Pixels) -> float:
+    height, width = image.shape[:2]
+    most = max(1.0, DET_LONG_SIDE / max(height, width))
+    return float(min(most, max(1.0, DET_SHORT_SIDE / min(height, width))))
+
+
+def _find_lines(detector: _Network, bgr: Pixels, zoom: float) -> list[Box]:
     """Boxes of the lines, in pixels of `bgr`, from top to bottom."""
     height, width = bgr.shape[:2]
-    zoom = max(1.0, DET_SHORT_SIDE / min(height, width))
-    zoom = min(zoom, max(1.0, DET_LONG_SIDE / max(height, width)))
     net_h, net_w = (max(STRIDE, round(side * zoom / STRIDE) * STRIDE) for side in (height, width))
     resized = cv2.resize(bgr, (net_w, net_h), interpolation=cv2.INTER_LINEAR)
     scaled = (resized.astype(np.float32) * np.float32(1 / 255) - MEAN) / DEVIATION

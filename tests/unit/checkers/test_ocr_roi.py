@@ -13,7 +13,8 @@ from otel_validation.delivery.action import Action, Point
 from otel_validation.validation.report import Report
 from otel_validation.validation.subject import ReportSubject
 from otel_validation.validation.verdict import FailureCategory, Verdict
-from otel_validation.vision.ocr.engine import TextBox
+from otel_validation.vision.ocr.engine import OcrEngine, TextBox
+from otel_validation.vision.ocr.ppocr import PpOcrEngine
 
 WHITE, BLACK, GREY = (255, 255, 255), (20, 20, 20), (240, 240, 240)
 
@@ -110,16 +111,16 @@ def test_nothing_readable_under_the_click_is_not_a_success(checker):
     assert (finding.verdict, finding.category) == (Verdict.CONTINUE, FailureCategory.OCR_TEXT_MISSING)
 
 
-class Stub:
+class Stub(OcrEngine):
     """An engine that answers what it is told: for texts that no rendering gives for sure."""
 
     name = "stub"
 
     def __init__(self, *lines):
-        self.lines = list(lines)
+        self.answer = list(lines)
 
     def read(self, image, *, near=None, limit=None):
-        return self.lines[:limit]
+        return self.answer[:limit]
 
     def warm_up(self):
         pass
@@ -129,6 +130,54 @@ def line(text, box, confidence=1.0):
     """A line whose characters stand at equal distances."""
     step = (box[2] - box[0]) / len(text)
     return TextBox(text, box, confidence, tuple(box[0] + (i + 0.5) * step for i in range(len(text))))
+
+
+class Counting(PpOcrEngine):
+    """The embedded engine; it notes the zoom of each search, and counts the lines that were read."""
+
+    def __init__(self):
+        super().__init__()
+        self.zooms_asked, self.lines_read = [], 0
+
+    def lines(self, image, near, *, zoom=None):
+        self.zooms_asked.append(zoom)
+        for line in super().lines(image, near, zoom=zoom):
+            self.lines_read += 1
+            yield line
+
+
+class TestCost:
+    LABELS = ((300, 300, "Imagerie"), (300, 330, "Biologie"), (400, 300, "Dossier"), (400, 330, "Courriers"))
+
+    def test_a_click_on_its_label_costs_one_quick_search_and_one_line(self):
+        engine = Counting()
+        finding = OcrRoiChecker(engine).check(subject(screen(*self.LABELS), (325, 307)))
+        assert finding.verdict is Verdict.COMPLETE
+        assert (engine.zooms_asked, engine.lines_read) == ([1.0], 1)
+
+    def test_nothing_but_a_success_is_concluded_from_the_quick_search(self):
+        engine = Counting()
+        finding = OcrRoiChecker(engine).check(subject(screen(*self.LABELS), (325, 337)))
+        assert finding.verdict is Verdict.TERMINATE
+        assert engine.zooms_asked[:2] == [1.0, None]
+
+    def test_the_screen_after_is_not_read_where_the_one_before_concludes(self):
+        engine = Counting()
+        image = screen(*self.LABELS)
+        OcrRoiChecker(engine).check(subject(image, (325, 307), before=image))
+        assert engine.lines_read == 1
+
+    def test_an_engine_that_finds_and_reads_at_once_is_asked_once(self):
+        asked = []
+
+        class Whole(Stub):
+            def read(self, image, *, near=None, limit=None):
+                asked.append(limit)
+                return super().read(image, near=near, limit=limit)
+
+        stub = OcrRoiChecker(Whole(line("Biologie", (100, 38, 180, 58)), line("Dossier", (10, 5, 80, 25))))
+        assert stub.check(subject(screen((600, 600, "x")), (140, 48))).verdict is Verdict.TERMINATE
+        assert asked == [None]
 
 
 class TestSeedDefects:

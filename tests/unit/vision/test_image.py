@@ -170,3 +170,26 @@ class TestBlank:
         image = Image.new("RGB", (1920, 1080), "white")
         image.paste("navy", (0, 0, 1920, 200))
         assert not is_blank(Frame(image))
+
+
+class TestGrey:
+    def test_grey_levels_are_those_of_the_colours(self):
+        image = Image.new("RGB", (40, 20), (200, 40, 90))
+        image.paste((255, 255, 255), (20, 0, 40, 20))
+        grey = Frame(image).grey((10, 5, 30, 15))
+        assert grey.shape == (10, 20)
+        assert set(grey[:, :10].ravel()) == {round(0.299 * 200 + 0.587 * 40 + 0.114 * 90)}
+        assert set(grey[:, 10:].ravel()) == {255}
+
+    @pytest.mark.parametrize(
+        ("scale", "size"),
+        [(1.0, (400, 200)), (1.005, (400, 200)), (1.5, (267, 133)), (2.0, (200, 100)), (3.0, (133, 67))],
+    )
+    def test_they_are_given_as_drawn_at_100_percent(self, scale, size):
+        image = Image.new("RGB", (400, 200), "black")
+        image.paste("white", (200, 0, 400, 200))
+        grey = Frame(image).grey((0, 0, 400, 200), scale)
+        assert grey.shape == size[::-1]
+        assert grey.dtype == "uint8"
+        assert (grey[:, : size[0] // 2 - 2] == 0).all()
+        assert (grey[:, size[0] // 2 + 2 :] == 255).all()
