@@ -44,8 +44,9 @@ REFERENCE = (1920, 1080)
 LARGEST_SCALE = 4.0
 NEAREST = 3
 """Lines read first; the others only where the label may go over several lines."""
-QUICK_ZOOM = 1.0
-"""The nearest line is first searched at this scale, in half the pixels: most clicks are on their label."""
+QUICK_ZOOM, QUICK_HEIGHT = 1.0, 64
+"""The nearest line is first searched at this scale and in so many rows (pixels at 100 %), which takes a quarter of
+the time of the whole search: most clicks are on their label."""
 LEGIBLE = 0.6
 """OCR confidence below which a text is not evidence of another label."""
 
@@ -58,6 +59,18 @@ class _Place:
     box: tuple[int, int, int, int]
     click: tuple[float, float]
     click_px: tuple[int, int]
+
+    def middle(self, height: float) -> _Place:
+        """The rows within half of `height` (pixels) from the click."""
+        top = max(0, math.floor(self.click[1] - height / 2))
+        bottom = min(len(self.pixels), math.ceil(self.click[1] + height / 2))
+        x0, y0, x1, _ = self.box
+        return replace(
+            self,
+            pixels=self.pixels[top:bottom],
+            box=(x0, y0 + top, x1, y0 + bottom),
+            click=(self.click[0], self.click[1] - top),
+        )
 
 
 class _Page:
@@ -175,12 +188,11 @@ class OcrRoiChecker:
                 place,
                 surface=surface,
             )
-        page = _Page(self._engine, place, zoom=QUICK_ZOOM / scale)
-        under = page.under(1)
-        if under is not None and match(expected, under.text).accepted:
-            return _judge(place, page.seen, under, expected)
-        page = _Page(self._engine, place) if self._engine.zooms else page
-        under = page.under(NEAREST - len(page.seen))
+        quick = self._quick(place, scale, expected)
+        if quick is not None:
+            return quick
+        page = _Page(self._engine, place)
+        under = page.under(NEAREST)
         if under is not None and _is_cut(under, place, frame) and not match(expected, under.text).accepted:
             place = _place(frame, at, scale, stretch=STRETCH)
             page = _Page(self._engine, place)
@@ -197,6 +209,16 @@ class OcrRoiChecker:
                 reasoning="the click is in a dialog that does not show the expected label",
             )
         return reading
+
+    def _quick(self, place: _Place, scale: float, expected: str) -> _Reading | None:
+        """COMPLETE where the line nearest to the click is the expected label; None says nothing."""
+        if not self._engine.zooms:
+            return None
+        page = _Page(self._engine, place.middle(QUICK_HEIGHT * scale), zoom=QUICK_ZOOM / scale)
+        under = page.under(1)
+        if under is None or not match(expected, under.text).accepted:
+            return None
+        return _judge(page.place, page.seen, under, expected)
 
     def _in_foreign_dialog(self, frame: Frame, page: _Page, scale: float, expected: str) -> bool:
         """Whether the click is in a dialog that shows the expected label nowhere.

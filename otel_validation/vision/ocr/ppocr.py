@@ -31,6 +31,8 @@ MODELS = Path("models") / "ppocrv6"
 
 MEAN = np.array([0.485, 0.456, 0.406], np.float32)
 DEVIATION = np.array([0.229, 0.224, 0.225], np.float32)
+GAIN, OFFSET = 1 / (255 * DEVIATION), MEAN / DEVIATION
+"""Both as one step: (x / 255 - MEAN) / DEVIATION."""
 PIXEL_THRESHOLD = 0.2
 BOX_THRESHOLD = 0.4
 UNCLIP_RATIO = 1.4
@@ -167,8 +169,8 @@ def _find_lines(detector: _Network, bgr: Pixels, zoom: float) -> list[Box]:
     height, width = bgr.shape[:2]
     net_h, net_w = (max(STRIDE, round(side * zoom / STRIDE) * STRIDE) for side in (height, width))
     resized = cv2.resize(bgr, (net_w, net_h), interpolation=cv2.INTER_LINEAR)
-    scaled = (resized.astype(np.float32) * np.float32(1 / 255) - MEAN) / DEVIATION
-    probability = detector.run(None, {"x": scaled.transpose(2, 0, 1)[None]})[0][0, 0]
+    scaled = resized * GAIN - OFFSET
+    probability = detector.run(None, {"x": np.ascontiguousarray(scaled.transpose(2, 0, 1))[None]})[0][0, 0]
     ratio_x, ratio_y = width / net_w, height / net_h
     boxes = [
         (max(0.0, x0 * ratio_x), max(0.0, y0 * ratio_y), min(width, x1 * ratio_x), min(height, y1 * ratio_y))
