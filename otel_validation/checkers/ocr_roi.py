@@ -19,6 +19,8 @@ from otel_validation.vision.labels import (
     Span,
     around_click,
     find_span,
+    is_link,
+    is_sentence,
     partial_of,
     split_line,
     stacked,
@@ -311,10 +313,12 @@ def _judge(place: _Place, labels: list[TextBox], under: TextBox | None, expected
     near = under or around_click(labels, place.click, place.pixels)
     if near is None:
         return _missing(place, labels, "no readable label is under the click")
-    found = _expected_at(place.click, near, labels, expected)
+    found = _expected_at(place, near, labels, expected)
     if found is not None:
         label, kind, score = found
         return _complete(place, labels, label, kind, score if under is not None else score * 0.9)
+    if _part_of_sentence(place, near, expected) is not None:
+        return _missing(place, labels, "the expected text is under the click, but as a part of a sentence", near)
     kind = match(expected, near.text).kind
     if kind is MatchKind.UNSURE:
         return _missing(place, labels, "the label under the click is too close to the expected one to tell", near)
@@ -333,7 +337,7 @@ def _judge(place: _Place, labels: list[TextBox], under: TextBox | None, expected
 
 
 def _expected_at(
-    click: tuple[float, float], near: TextBox, labels: list[TextBox], expected: str
+    place: _Place, near: TextBox, labels: list[TextBox], expected: str
 ) -> tuple[TextBox, MatchKind, float] | None:
     """The expected label where it is the one at the click: alone, over several lines, or as a span of a line."""
     whole = match(expected, near.text)
@@ -342,10 +346,17 @@ def _expected_at(
     joined = stacked(near, labels, expected)
     if joined is not None:
         return joined, match(expected, joined.text).kind, 0.95
-    span = find_span(near, expected)
-    if span is not None and _on_span(click, span, near):
+    span = find_span(near, expected, place.pixels)
+    if span is not None and _on_span(place.click, span, near):
         return near, MatchKind.EXACT, 0.85
-    return None
+    part = _part_of_sentence(place, near, expected)
+    return (near, MatchKind.EXACT, 0.8) if part is not None and is_link(near, part, place.pixels) else None
+
+
+def _part_of_sentence(place: _Place, near: TextBox, expected: str) -> Span | None:
+    """The expected text where it is running text under the click, in a longer sentence."""
+    span = find_span(near, expected) if is_sentence(near) else None
+    return span if span is not None and _on_span(place.click, span, near) else None
 
 
 def _enlarged(pixels: Pixels, zoom: float) -> Pixels:

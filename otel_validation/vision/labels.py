@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 
 from otel_validation.vision.ocr.engine import Box, TextBox, distance
-from otel_validation.vision.text import LOOK_ALIKE, compact, fold, match
+from otel_validation.vision.text import LOOK_ALIKE, WORDS, compact, fold, match
 
 if TYPE_CHECKING:
     from otel_validation.vision.ocr.engine import Pixels
@@ -23,6 +23,16 @@ Point = tuple[float, float]
 SPLIT_GAP = 0.62
 """An ink gap wider than this part of a line's box height parts two labels. A word space is a quarter to a third of
 the font size, and a box is about 1.3 font sizes high; UI labels stand at least two thirds of a size apart."""
+WORD_GAP = 0.37
+"""Wider than this part of a line's box height no word space is: in proportional fonts it measures 0.19 to 0.3."""
+SENTENCE_WORDS = 6
+"""A line of so many words is running text; labels of controls are shorter."""
+LINK_COLOUR = 50
+"""Levels of a channel by which a link's ink differs from that of its sentence."""
+PARTING = re.compile(r"[:;|/\\<>\u203a\u00bb\u2022\u00b7=]|\s[-\u2013\u2014]\s")
+"""Marks that part two texts of one line: "Patient: Durand", "Accueil > Dossier"."""
+COUNT = re.compile(r"\W*(\(\d+\)|\[\d+\])?\W*")
+"""What may follow a label and still be its own: marks, and a count in brackets."""
 INK = 40
 """Grey levels by which a pixel differs from its line's background to count as ink."""
 TOUCH = 0.25
@@ -65,10 +75,12 @@ def split_line(line: TextBox, pixels: Pixels) -> list[TextBox]:
     return parts or [line]
 
 
-def find_span(label: TextBox, expected: str) -> Span | None:
+def find_span(label: TextBox, expected: str, pixels: Pixels | None = None) -> Span | None:
     """Where `expected` stands in the label as whole words.
 
     Where spaces are lost, a capital after a small letter and a count after a letter ("Changes23") begin a new word.
+    With `pixels` (the image that the label was read from) it must stand apart from its neighbours too: "Enregistrer"
+    is another label than "Enregistrer sous", and only a gap that no word space fills makes two labels of one line.
     """
     want = compact(fold(expected))
     letters = [(char, index) for index, original in enumerate(label.text) for char in compact(fold(original))]
@@ -80,7 +92,7 @@ def find_span(label: TextBox, expected: str) -> Span | None:
     at = hay.find(needle)
     while at >= 0:
         start, end = letters[at][1], letters[at + len(needle) - 1][1] + 1
-        if _starts_word(label.text, start) and _starts_word(label.text, end):
+        if all(_begins(label, index, pixels) for index in (start, end)):
             return Span(start, end, _edge(label, start), _edge(label, end))
         at = hay.find(needle, at + 1)
     return None
@@ -135,10 +147,11 @@ def partial_of(label: TextBox, expected: str) -> bool:
     return 1 < len(part) < len(whole) and part.translate(LOOK_ALIKE) in whole.translate(LOOK_ALIKE)
 
 
-def _ink_gaps(line: TextBox, pixels: Pixels) -> list[tuple[float, float]]:
+def _ink_gaps(line: TextBox, pixels: Pixels, least: float = SPLIT_GAP) -> list[tuple[float, float]]:
+    """From and to (x, pixels) of the gaps between inked columns that are wider than `least` line heights."""
     x0, y0, x1, y1 = (round(value) for value in line.box)
     inset = max(0, round((y1 - y0) * 0.12))
-    grey = pixels[y0 + inset : y1 - inset, x0:x1].mean(axis=2)
+    grey = pixels[y0 + inset : y1 - inset, x0:x1].mean(axis=2, dtype=np.float32)
     if grey.size == 0:
         return []
     ground = np.median(grey, axis=0)
@@ -148,8 +161,47 @@ def _ink_gaps(line: TextBox, pixels: Pixels) -> list[tuple[float, float]]:
     if columns.size < 2:
         return []
     steps = np.diff(columns)
-    wide = np.flatnonzero(steps > SPLIT_GAP * (y1 - y0))
+    wide = np.flatnonzero(steps > least * (y1 - y0))
     return [(float(x0 + columns[i] + 1), float(x0 + columns[i + 1])) for i in wide]
+
+
+def _begins(label: TextBox, index: int, pixels: Pixels | None) -> bool:
+    """Whether a word, and where there are pixels to tell a label, may begin (or end) before the character."""
+    return _starts_word(label.text, index) and (pixels is None or _apart(label, index, pixels))
+
+
+def _apart(label: TextBox, index: int, pixels: Pixels) -> bool:
+    """Whether another label may begin before the character at `index`: an end, a bare mark, or a wide gap."""
+    text = label.text
+    if not any(char.isalnum() for char in text[:index]) or COUNT.fullmatch(text[index:]):
+        return True
+    left = max(i for i in range(index) if text[i].isalnum())
+    right = next(i for i in range(index, len(text)) if text[i].isalnum())
+    if PARTING.search(text[left + 1 : right]):
+        return True
+    low, high = label.char_x[left], label.char_x[right]
+    return any(low < (x0 + x1) / 2 < high for x0, x1 in _ink_gaps(label, pixels, WORD_GAP))
+
+
+def is_sentence(label: TextBox) -> bool:
+    """Whether the label is running text, in which a link is a part."""
+    return len(WORDS.findall(label.text)) >= SENTENCE_WORDS
+
+
+def is_link(label: TextBox, span: Span, pixels: Pixels) -> bool:
+    """Whether the span's ink has another colour than the rest of its line, as a link in a sentence has."""
+    x0, y0, x1, y1 = (round(value) for value in label.box)
+    line = pixels[y0:y1, x0:x1].astype(np.int16)
+    if line.size == 0:
+        return False
+    far = np.abs(line - np.median(line, axis=(0, 1))).max(axis=2)
+    inked = far >= max(INK, int(far.max()) // 2)
+    inside = np.zeros(inked.shape, np.bool_)
+    inside[:, max(0, round(span.x0) - x0) : max(0, round(span.x1) - x0)] = True
+    if not (inked & inside).any() or not (inked & ~inside).any():
+        return False
+    own, others = (np.median(line[inked & part], axis=0) for part in (inside, ~inside))
+    return bool(np.abs(own - others).max() >= LINK_COLOUR)
 
 
 def _cut_index(line: TextBox, gap: tuple[float, float]) -> int:

@@ -309,14 +309,17 @@ class TestFieldCases:
         [
             ("Imagerie", 116, Verdict.COMPLETE),
             ("Biologie", 116, Verdict.TERMINATE),
-            ("Imagerie", 180, Verdict.TERMINATE),
-            ("Biologie", 180, Verdict.COMPLETE),
+            ("Imagerie", 166, Verdict.TERMINATE),
+            ("Biologie", 166, Verdict.COMPLETE),
         ],
     )
     def test_d01_neighbours_in_one_box_are_told_apart(self, expected, at, verdict):
         left = 20 - max(0, at - 160)  # the stub answers in pixels of the region, which begins 160 px left of the click
         merged = line("DossierImagerieBiologie", (left, 35, left + 204, 55))
         image = screen((600, 600, "x"))
+        for x in range(20, 224, 3):
+            if not (78 < x < 87 or 149 < x < 158):
+                image.paste(BLACK, (x, 40, x + 1, 46))
         finding = OcrRoiChecker(Stub(merged)).check(subject(image, (at, 45), expected))
         assert finding.verdict is verdict
 
@@ -424,9 +427,41 @@ class TestLabels:
         assert finding.evidence["roi"][2] - finding.evidence["roi"][0] > 320
 
     def test_a_link_in_a_sentence_is_a_span_of_its_line(self, checker):
-        image = screen((300, 300, "Pour la suite, lisez la documentation du service"))
-        assert checker.check(subject(image, (450, 308), "lisez la documentation")).verdict is Verdict.COMPLETE
-        assert checker.check(subject(image, (320, 308), "lisez la documentation")).verdict is Verdict.TERMINATE
+        plain = screen((300, 300, "Pour la suite, lisez la documentation du service"))
+        linked = plain.copy()
+        draw = ImageDraw.Draw(linked)
+        before = draw.textlength("Pour la suite, ", font=font())
+        draw.rectangle(
+            (300 + before, 298, 300 + before + draw.textlength("lisez la documentation", font=font()), 318), fill=WHITE
+        )
+        draw.text((300 + before, 300), "lisez la documentation", fill=(10, 90, 220), font=font())
+        assert checker.check(subject(linked, (450, 308), "lisez la documentation")).verdict is Verdict.COMPLETE
+        assert checker.check(subject(linked, (320, 308), "lisez la documentation")).verdict is Verdict.TERMINATE
+        assert checker.check(subject(plain, (450, 308), "lisez la documentation")).verdict is Verdict.CONTINUE
+
+    @pytest.mark.parametrize("text_size", [12, 14, 18])
+    @pytest.mark.parametrize(
+        ("shown", "expected"),
+        [
+            ("Enregistrer sous", "Enregistrer"),
+            ("Enregistrer sous", "sous"),
+            ("Notes generales", "Notes"),
+            ("Lit 12", "Lit"),
+            ("JavaScript", "Java"),
+        ],
+    )
+    def test_a_word_of_a_longer_label_is_another_label(self, checker, shown, expected, text_size):
+        image = screen((300, 300, shown), text_size=text_size)
+        width = ImageDraw.Draw(image).textlength(shown[: shown.index(expected)] + expected, font=font(text_size))
+        middle = 300 + width - ImageDraw.Draw(image).textlength(expected, font=font(text_size)) / 2
+        finding = checker.check(subject(image, (int(middle), 300 + text_size // 2), expected))
+        assert finding.verdict is not Verdict.COMPLETE
+
+    @pytest.mark.parametrize("shown", ["Patient: Durand", "Accueil > Durand", "Durand (12)", "Nom: Durand"])
+    def test_marks_part_labels(self, checker, shown):
+        image = screen((300, 300, shown))
+        width = ImageDraw.Draw(image).textlength(shown[: shown.index("Durand")] + "Dur", font=font())
+        assert checker.check(subject(image, (int(300 + width), 308), "Durand")).verdict is Verdict.COMPLETE
 
     def test_one_figure_is_a_label_where_one_is_expected(self, checker):
         stub = OcrRoiChecker(Stub(line("2", (146, 38, 156, 58), 0.99)))
