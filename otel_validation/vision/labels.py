@@ -25,14 +25,19 @@ SPLIT_GAP = 0.62
 the font size, and a box is about 1.3 font sizes high; UI labels stand at least two thirds of a size apart."""
 WORD_GAP = 0.37
 """Wider than this part of a line's box height no word space is: in proportional fonts it measures 0.19 to 0.3."""
+FIGURE_BEARING = 1.35
+"""A figure is as wide as the widest one, so a 1 stands further from what is before it than a letter does."""
+BOX_TO_INK = 1.75
+"""A tight box is 1.3 font sizes high, and ink with a capital or an ascender in it at least 0.73."""
+ASCENDING = frozenset("bdfhklt0123456789")
 SENTENCE_WORDS = 6
 """A line of so many words is running text; labels of controls are shorter."""
 LINK_COLOUR = 50
 """Levels of a channel by which a link's ink differs from that of its sentence."""
 PARTING = re.compile(r"[:;|/\\<>\u203a\u00bb\u2022\u00b7=]|\s[-\u2013\u2014]\s")
 """Marks that part two texts of one line: "Patient: Durand", "Accueil > Dossier"."""
-COUNT = re.compile(r"\W*(\(\d+\)|\[\d+\])?\W*")
-"""What may follow a label and still be its own: marks, and a count in brackets."""
+COUNT = re.compile(r"\W*(\(\d+\)|\[\d+\]|v)?\W*")
+"""What may follow a label and still be its own: marks, a count in brackets, the arrow of a list (read as v)."""
 INK = 40
 """Grey levels by which a pixel differs from its line's background to count as ink."""
 TOUCH = 0.25
@@ -147,10 +152,16 @@ def partial_of(label: TextBox, expected: str) -> bool:
     return 1 < len(part) < len(whole) and part.translate(LOOK_ALIKE) in whole.translate(LOOK_ALIKE)
 
 
-def _ink_gaps(line: TextBox, pixels: Pixels, least: float = SPLIT_GAP) -> list[tuple[float, float]]:
-    """From and to (x, pixels) of the gaps between inked columns that are wider than `least` line heights."""
+def _ink_gaps(
+    line: TextBox, pixels: Pixels, least: float = SPLIT_GAP, *, tall: float | None = None
+) -> list[tuple[float, float]]:
+    """From and to (x, pixels) of the gaps between inked columns that are wider than `least` line heights.
+
+    With `tall`, a line is no higher than so many times its ink: a box may be far higher than its letters.
+    """
     x0, y0, x1, y1 = (round(value) for value in line.box)
-    inset = max(0, round((y1 - y0) * 0.12))
+    high = y1 - y0
+    inset = max(0, round(high * 0.12))
     grey = pixels[y0 + inset : y1 - inset, x0:x1].mean(axis=2, dtype=np.float32)
     if grey.size == 0:
         return []
@@ -160,8 +171,11 @@ def _ink_gaps(line: TextBox, pixels: Pixels, least: float = SPLIT_GAP) -> list[t
     columns = np.flatnonzero(ink)
     if columns.size < 2:
         return []
+    if tall is not None and any(char.isupper() or char in ASCENDING for char in line.text):
+        rows = np.flatnonzero((np.abs(grey - typical) > INK).any(axis=1))
+        high = min(high, (rows[-1] - rows[0] + 1) * tall) if rows.size else high
     steps = np.diff(columns)
-    wide = np.flatnonzero(steps > least * (y1 - y0))
+    wide = np.flatnonzero(steps > least * high)
     return [(float(x0 + columns[i] + 1), float(x0 + columns[i + 1])) for i in wide]
 
 
@@ -171,16 +185,20 @@ def _begins(label: TextBox, index: int, pixels: Pixels | None) -> bool:
 
 
 def _apart(label: TextBox, index: int, pixels: Pixels) -> bool:
-    """Whether another label may begin before the character at `index`: an end, a bare mark, or a wide gap."""
+    """Whether another label may begin before the character at `index`: an end, a bare mark, or a wide gap.
+
+    One letter before it is taken for an icon: a magnifier comes out as Q, a cross as x.
+    """
     text = label.text
-    if not any(char.isalnum() for char in text[:index]) or COUNT.fullmatch(text[index:]):
+    if sum(char.isalnum() for char in text[:index]) < 2 or COUNT.fullmatch(text[index:]):
         return True
     left = max(i for i in range(index) if text[i].isalnum())
     right = next(i for i in range(index, len(text)) if text[i].isalnum())
     if PARTING.search(text[left + 1 : right]):
         return True
     low, high = label.char_x[left], label.char_x[right]
-    return any(low < (x0 + x1) / 2 < high for x0, x1 in _ink_gaps(label, pixels, WORD_GAP))
+    least = WORD_GAP * (FIGURE_BEARING if text[right].isdigit() else 1)
+    return any(low < (x0 + x1) / 2 < high for x0, x1 in _ink_gaps(label, pixels, least, tall=BOX_TO_INK))
 
 
 def is_sentence(label: TextBox) -> bool:
