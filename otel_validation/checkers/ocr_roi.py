@@ -27,7 +27,7 @@ from otel_validation.vision.labels import (
     under_click,
 )
 from otel_validation.vision.ocr.ppocr import PpOcrEngine
-from otel_validation.vision.surfaces import Surface, SurfaceFinder
+from otel_validation.vision.surfaces import COARSER, Surface, SurfaceFinder
 from otel_validation.vision.text import MatchKind, match
 from otel_validation.vision.windows import dialog_around
 
@@ -180,7 +180,7 @@ class OcrRoiChecker:
     def _read(self, frame: Frame, at: Point, expected: str, declared_scale: float | None) -> _Reading:
         scale = declared_scale or guess_scale(frame.size)
         place = _place(frame, at, scale)
-        surface = self._surfaces.find(frame, place.click_px, scale)
+        surface = self._surfaces.find(frame, place.click_px, scale, known=declared_scale is not None)
         if surface is not None:
             return _Reading(
                 Verdict.TERMINATE,
@@ -203,7 +203,10 @@ class OcrRoiChecker:
             under = under_click(page.labels(), place.click)
         labels = page.seen
         reading = _judge(place, labels, under, expected)
-        if reading.category is FailureCategory.WRONG_TARGET and self._in_foreign_dialog(frame, page, scale, expected):
+        known = declared_scale is not None
+        if reading.category is FailureCategory.WRONG_TARGET and self._in_foreign_dialog(
+            frame, page, scale, expected, known=known
+        ):
             return replace(
                 reading,
                 category=FailureCategory.UNEXPECTED_DIALOG,
@@ -222,12 +225,14 @@ class OcrRoiChecker:
             return None
         return _judge(page.place, page.seen, under, expected)
 
-    def _in_foreign_dialog(self, frame: Frame, page: _Page, scale: float, expected: str) -> bool:
+    def _in_foreign_dialog(self, frame: Frame, page: _Page, scale: float, expected: str, *, known: bool) -> bool:
         """Whether the click is in a dialog that shows the expected label nowhere.
 
         A dialog that shows it is the one the action was aimed at: there, another label is the wrong target.
         """
         dialog = dialog_around(frame, page.place.click_px, scale)
+        if dialog is None and not known:
+            dialog = dialog_around(frame, page.place.click_px, scale * COARSER)
         if dialog is None:
             return False
         labels = page.labels()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 
 from otel_validation.vision.ocr.engine import Box, TextBox, distance
 from otel_validation.vision.text import LOOK_ALIKE, WORDS, compact, fold, match
@@ -34,7 +35,7 @@ SENTENCE_WORDS = 6
 """A line of so many words is running text; labels of controls are shorter."""
 LINK_COLOUR = 50
 """Levels of a channel by which a link's ink differs from that of its sentence."""
-PARTING = re.compile(r"[:;|/\\<>\u203a\u00bb\u2022\u00b7=]|\s[-\u2013\u2014]\s")
+PARTING = re.compile(r"[.!?]\s|[:;|/\\<>\u203a\u00bb\u2022\u00b7=]|\s[-\u2013\u2014]\s")
 """Marks that part two texts of one line: "Patient: Durand", "Accueil > Dossier"."""
 COUNT = re.compile(r"\W*(\(\d+\)|\[\d+\]|v)?\W*")
 """What may follow a label and still be its own: marks, a count in brackets, the arrow of a list (read as v)."""
@@ -197,8 +198,29 @@ def _apart(label: TextBox, index: int, pixels: Pixels) -> bool:
     if PARTING.search(text[left + 1 : right]):
         return True
     low, high = label.char_x[left], label.char_x[right]
+    if text[index:].strip().isdigit() and _on_badge(label, right, pixels):
+        return True
     least = WORD_GAP * (FIGURE_BEARING if text[right].isdigit() else 1)
     return any(low < (x0 + x1) / 2 < high for x0, x1 in _ink_gaps(label, pixels, least, tall=BOX_TO_INK))
+
+
+def _on_badge(label: TextBox, index: int, pixels: Pixels) -> bool:
+    """Whether the characters from `index` on stand on another ground, or in another ink, than those before them."""
+    x0, y0, x1, y1 = (round(value) for value in label.box)
+    cut = round((label.char_x[index - 1] + label.char_x[index]) / 2)
+    parts = [pixels[y0:y1, x0:cut], pixels[y0:y1, cut:x1]]
+    if any(part.size == 0 for part in parts):
+        return False
+    grounds = [np.median(part, axis=(0, 1)) for part in parts]
+    inks = [_ink_colour(part, ground) for part, ground in zip(parts, grounds, strict=True)]
+    ground, ink = (float(np.abs(a - b).max()) for a, b in (grounds, inks))
+    return ground > FILL_TOLERANCE or ink >= LINK_COLOUR
+
+
+def _ink_colour(part: Pixels, ground: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    far = np.abs(part - ground).max(axis=2)
+    colour: npt.NDArray[np.float64] = np.median(part[far >= far.max() / 2], axis=0)
+    return colour
 
 
 def is_sentence(label: TextBox) -> bool:

@@ -11,8 +11,9 @@ Lengths are in pixels at 100 % scale, as browsers and desktops draw them; the fi
 
 from __future__ import annotations
 
+import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -44,12 +45,15 @@ BAND_MARGIN = 4
 NAV_WIDTH = 150
 """Back, forward and reload stand within this distance left of the field."""
 ICON_SIZES = (5, 26)
+PAIR_LEAST = 9
 ICONS = 1
 """How many must be seen: a capture may cut the others, and a dark theme hides the ones that are off."""
 ABOVE = 90
 """Tab strip and title bar lie within this distance above the field."""
 BELOW = 48
 """Toolbar padding and a bookmarks bar lie within this distance under the field."""
+STRIP_ABOVE, STRIP_BELOW = BELOW + 46, ABOVE + 46
+"""Rows looked at above and under a click: as far as a field of which it could be the bar, and that field's height."""
 TOOLBAR_PAD = 7
 FIELD_READ, FIELD_OVERLAP, FIELD_READS = 360, 60, 4
 """Length read of the field at a time, from its left end, and how often it is read on where a long host goes on."""
@@ -74,8 +78,21 @@ BORDER_SLACK = 9
 EDGE_SHARE = 0.6
 """Share of the columns over which a bar's border must be seen."""
 
+COARSER = 1.5
+"""How much larger than guessed from its size a screen may be drawn."""
 ADDRESS = re.compile(r"[a-z]{2,9}:/|www\.|(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[/:?]|$)|localhost|about:", re.IGNORECASE)
 """What an address field holds, looked for inside a field only."""
+MARKS_BEFORE = 2
+"""The field's padlock or shield may be read as so many characters."""
+SURE_SHARE = 0.28
+"""At a guessed scale an address field is at least so much of the screen's width wide."""
+ADDRESS_LEGIBLE = 0.6
+"""OCR confidence below which a text is no address."""
+PLACEHOLDER = re.compile(
+    r"(search|enter|type|recherch|saisi|entre[rz]).{0,36}(url|address|adresse|websitename|nomdesite)", re.IGNORECASE
+)
+"""What Chrome, Edge, Firefox and Safari write into an empty address field, in English and in French, without spaces:
+"Search Google or type a URL", "Rechercher avec Google ou saisir une adresse", "Search or enter website name"."""
 CLOCK = re.compile(r"(?<!\d)[0-2]?\d[:.h][0-5]\d(?!\d)")
 
 
@@ -93,11 +110,30 @@ class Surface(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Strip:
-    """Grey rows of the screen at 100 % scale, over its whole width. `top` is the first row's y at that scale."""
+    """Grey rows of the screen at 100 % scale, over its whole width. `top` is the first row's y at that scale. Where the
+    scale is `guessed`, more is asked of what is found: a page drawn at 100 % looks smaller than it should.
+    """
 
     pixels: Grey
     top: float
     scale: float
+    guessed: bool = False
+
+    @property
+    def width(self) -> int:
+        """Columns at that scale."""
+        return len(self.pixels[0])
+
+    def part(self, y: float, factor: float) -> _Strip:
+        """The rows in which a browser's bars around row `y` can stand if all is drawn `factor` times larger."""
+        first = max(0, int(y - STRIP_ABOVE * factor - self.top))
+        last = max(first + 1, math.ceil(y + STRIP_BELOW * factor - self.top))
+        rows, top = self.pixels[first:last], self.top + first
+        if factor == 1.0:
+            return replace(self, pixels=rows, top=top)
+        size = max(1, round(rows.shape[1] / factor)), max(1, round(rows.shape[0] / factor))
+        small = cv2.resize(rows, size, interpolation=cv2.INTER_LINEAR).astype(np.uint8, copy=False)
+        return _Strip(pixels=small, top=top / factor, scale=self.scale * factor, guessed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +152,24 @@ class SurfaceFinder:
     def __init__(self, engine: OcrEngine) -> None:
         self._engine = engine
 
-    def find(self, frame: Frame, click: tuple[int, int], scale: float) -> Surface | None:
-        """The surface under `click` (pixels) of a screen drawn at `scale` (1.0 is 100 %); None for the application."""
-        return self._bar(frame, click, scale) or self._browser(frame, click, scale)
+    def find(self, frame: Frame, click: tuple[int, int], scale: float, *, known: bool = True) -> Surface | None:
+        """The surface under `click` (pixels) of a screen drawn at `scale` (1.0 is 100 %); None for the application.
+
+        Where the scale is not `known` but guessed from the screen's size, the surfaces of a larger one are searched
+        too: a 1920 x 1080 screen is as often drawn at 125 or 150 % as at 100 %.
+        """
+        factors = (1.0,) if known else (1.0, COARSER)
+        for factor in factors:
+            surface = self._bar(frame, click, scale * factor)
+            if surface is not None:
+                return surface
+        reach = factors[-1] * scale
+        tall = _strip(frame, click[1] - STRIP_ABOVE * reach, click[1] + STRIP_BELOW * reach, scale)
+        for factor in factors:
+            surface = self._browser(frame, click, tall.part(click[1] / scale, factor))
+            if surface is not None:
+                return surface
+        return None
 
     def _bar(self, frame: Frame, click: tuple[int, int], scale: float) -> Surface | None:
         if click[1] >= frame.height - BAR_HEIGHT * scale:
@@ -128,14 +179,16 @@ class SurfaceFinder:
         return None
 
     def _is_bar(self, frame: Frame, y: int, scale: float, *, bottom: bool) -> bool:
-        """Whether a bar with a clock at its right end lies along the edge of the screen and holds row `y`.
+        """Whether a bar with a clock lies along the edge of the screen and holds row `y`: a clock at its right end, or
+        in the middle of an upper bar, where GNOME has it.
 
         A bar's clock stands at half its height, so the clock tells where the bar's border must be.
         """
-        deep = BAR_HEIGHT * scale
+        deep, wide = BAR_HEIGHT * scale, CLOCK_WIDTH * scale
         y0 = frame.height - deep if bottom else 0.0
-        end = self._engine.read(frame.crop((frame.width - CLOCK_WIDTH * scale, y0, frame.width, y0 + deep)))
-        centre = _clock_centre(end)
+        ends = (frame.width - wide,) if bottom else (frame.width - wide, (frame.width - wide) / 2)
+        reads = (self._engine.read(frame.crop((x0, y0, x0 + wide, y0 + deep))) for x0 in ends)
+        centre = next((y for y in map(_clock_centre, reads) if y is not None), None)
         if centre is None:
             return False
         border = 2 * (y0 + centre) - frame.height if bottom else 2 * centre
@@ -145,29 +198,34 @@ class SurfaceFinder:
             return False
         return y >= row * scale if bottom else y <= row * scale
 
-    def _browser(self, frame: Frame, click: tuple[int, int], scale: float) -> Surface | None:
-        at = (click[0] / scale, click[1] / scale)
-        strip = _strip(frame, click[1] - (BELOW + 46) * scale, click[1] + (ABOVE + 46) * scale, scale)
-        for field in _fields(strip):
-            surface = _place_of(at, field, strip)
-            if surface is not None and self._is_address(frame, field, strip):
+    def _browser(self, frame: Frame, click: tuple[int, int], strip: _Strip) -> Surface | None:
+        at = (click[0] / strip.scale, click[1] / strip.scale)
+        for toolbar in _toolbars(_fields(strip)):
+            places = (_place_of(at, field, strip) for field in toolbar)
+            surface = next((place for place in places if place is not None), None)
+            if surface is not None and self._is_browser(frame, toolbar, strip):
                 return surface
-        return self._popup(frame, at, scale)
+        return self._popup(frame, at, strip.scale, strip.guessed)
 
-    def _popup(self, frame: Frame, at: tuple[float, float], scale: float) -> Surface | None:
+    def _popup(self, frame: Frame, at: tuple[float, float], scale: float, guessed: bool) -> Surface | None:
         """A panel that hangs from the toolbar or covers part of it: nothing of a page can."""
         for panel in _panels(frame, at, scale):
-            strip = _strip(frame, (panel.y0 - 60) * scale, (panel.y0 + 40) * scale, scale)
-            for field in _fields(strip):
+            strip = _strip(frame, (panel.y0 - 60) * scale, (panel.y0 + 40) * scale, scale, guessed=guessed)
+            for toolbar in _toolbars(_fields(strip)):
+                field = toolbar[0]
                 attached = field.y0 - PANEL_SLACK <= panel.y0 <= field.y1 + PANEL_SLACK and panel.y1 > field.y1 + 30
-                if attached and self._is_address(frame, field, strip):
+                if attached and self._is_browser(frame, toolbar, strip):
                     return Surface.BROWSER_POPUP
         return None
 
-    def _is_address(self, frame: Frame, field: _Field, strip: _Strip) -> bool:
-        """Whether navigation icons stand at the field's left, and an address in it."""
-        if _icons_left(field, strip) < ICONS:
+    def _is_browser(self, frame: Frame, toolbar: list[_Field], strip: _Strip) -> bool:
+        """Whether navigation icons stand at the left of the bar's fields, and an address in one of them."""
+        if not _icons_left(toolbar[0], strip):
             return False
+        fields = toolbar if not strip.guessed else [f for f in toolbar if f.x1 - f.x0 >= SURE_SHARE * strip.width]
+        return any(self._holds_address(frame, field, strip) for field in fields)
+
+    def _holds_address(self, frame: Frame, field: _Field, strip: _Strip) -> bool:
         for step in range(FIELD_READS):
             left = field.x0 - 4 + step * (FIELD_READ - FIELD_OVERLAP)
             box = (left, field.y0 - 2, min(field.x1, left + FIELD_READ), field.y1 + 2)
@@ -175,20 +233,46 @@ class SurfaceFinder:
                 return False
             x0, y0, x1, y1 = (value * strip.scale for value in box)
             pixels = frame.crop((x0, y0, x1, y1))
-            texts: list[str] = []
+            longest = 0
             for zoom in (FIELD_ZOOM / strip.scale, None):
                 for line in self._engine.lines(pixels, (0, pixels.shape[0] / 2), zoom=zoom):
-                    texts.append(line.text.replace(" ", ""))
-                    if ADDRESS.search(texts[-1]):
+                    longest = max(longest, len(line.text.replace(" ", "")))
+                    if _is_address(line, first=strip.guessed):
                         return True
-            if all(len(text) < UNBROKEN for text in texts):
+            if longest < UNBROKEN:
                 return False
         return False
 
 
-def _strip(frame: Frame, y0: float, y1: float, scale: float) -> _Strip:
+def _is_address(line: TextBox, *, first: bool) -> bool:
+    """Whether the line is an address, or what a browser writes into its empty field.
+
+    Spaces that the engine saw are dropped, but after a full stop: "au lit. Suite" names no host.
+    With `first` the address must begin the line.
+    """
+    if line.confidence < ADDRESS_LEGIBLE:
+        return False
+    text = re.sub(r"(?<![.,;])\s+", "", line.text)
+    address = ADDRESS.search(text)
+    return bool(PLACEHOLDER.search(text) or (address and (not first or address.start() <= MARKS_BEFORE)))
+
+
+def _toolbars(fields: list[_Field]) -> list[list[_Field]]:
+    """The fields by the bar that they stand in, from left to right; the bar with the widest field first."""
+    bars: list[list[_Field]] = []
+    for field in fields:
+        middle = (field.y0 + field.y1) / 2
+        bar = next((bar for bar in bars if bar[0].y0 <= middle <= bar[0].y1), None)
+        if bar is None:
+            bars.append([field])
+        else:
+            bar.append(field)
+    return [sorted(bar, key=lambda field: field.x0) for bar in bars]
+
+
+def _strip(frame: Frame, y0: float, y1: float, scale: float, *, guessed: bool = False) -> _Strip:
     box = frame.clip((0, y0, frame.width, y1))
-    return _Strip(pixels=frame.grey(box, scale), top=box[1] / scale, scale=scale)
+    return _Strip(pixels=frame.grey(box, scale), top=box[1] / scale, scale=scale, guessed=guessed)
 
 
 def _even(grey: Grey, flat: int) -> npt.NDArray[np.uint8]:
@@ -277,21 +361,37 @@ def _low_boxes(grey: Grey, flat: int, least: float) -> list[list[int]]:
     return boxes
 
 
-def _icons_left(field: _Field, strip: _Strip) -> int:
-    """Small marks between the field and the window's left side, on the field's rows."""
+def _icons_left(field: _Field, strip: _Strip) -> bool:
+    """Whether small marks stand between the field and the window's left side, on the field's rows.
+
+    At a guessed scale the two nearest must be a pair of icons: alike, square, apart, at the field's half height.
+    """
     x0, x1 = max(0, int(field.x0 - NAV_WIDTH)), int(field.x0) - 3
     y0, y1 = max(0, int(field.y0 - strip.top)), int(field.y1 - strip.top)
     part = strip.pixels[y0:y1, x0:x1]
     if part.shape[0] < 8 or part.shape[1] < 20:
-        return 0
+        return False
     grey = part.astype(np.int16)
     ink = (np.abs(grey - int(np.median(grey))) > 24).astype(np.uint8)
     blobs = cv2.dilate(ink, np.ones((3, 3), np.uint8))
     count, _, stats, _ = cv2.connectedComponentsWithStats(blobs, connectivity=8)
+    if strip.guessed:
+        return _is_pair(stats[1:count, :4].tolist(), part.shape[0])
     low, high = ICON_SIZES
     w, h = stats[1:count, 2], stats[1:count, 3]
     fits = (w >= low) & (w <= high) & (h >= low) & (h <= high)
-    return int(np.count_nonzero(fits))
+    return int(np.count_nonzero(fits)) >= ICONS
+
+
+def _is_pair(blobs: list[list[int]], height: int) -> bool:
+    nearest = sorted(blobs, key=lambda blob: -blob[0])[:2]
+    if len(nearest) < 2:
+        return False
+    square = all(min(w, h) >= PAIR_LEAST and max(w, h) <= min(1.6 * min(w, h), ICON_SIZES[1]) for _, _, w, h in nearest)
+    centred = all(abs(y + h / 2 - height / 2) <= height / 6 for _, y, _, h in nearest)
+    (x1, _, w1, h1), (x0, _, w0, h0) = nearest
+    apart = x1 - (x0 + w0) >= min(w0, w1) / 2
+    return square and centred and apart and max(w1, h1) <= 1.7 * max(w0, h0) and max(w0, h0) <= 1.7 * max(w1, h1)
 
 
 def _place_of(at: tuple[float, float], field: _Field, strip: _Strip) -> Surface | None:

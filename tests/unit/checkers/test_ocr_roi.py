@@ -457,6 +457,14 @@ class TestLabels:
         finding = checker.check(subject(image, (int(middle), 300 + text_size // 2), expected))
         assert finding.verdict is not Verdict.COMPLETE
 
+    def test_a_count_on_a_badge_belongs_to_its_label(self, checker):
+        image = screen((300, 300, "Biologie"))
+        draw = ImageDraw.Draw(image)
+        end = 300 + draw.textlength("Biologie", font=font())
+        draw.rounded_rectangle((end + 3, 299, end + 24, 318), 8, fill=(214, 222, 232))
+        draw.text((end + 6, 300), "12", fill=BLACK, font=font())
+        assert checker.check(subject(image, (325, 308), "Biologie")).verdict is Verdict.COMPLETE
+
     @pytest.mark.parametrize("shown", ["Patient: Durand", "Accueil > Durand", "Durand (12)", "Nom: Durand"])
     def test_marks_part_labels(self, checker, shown):
         image = screen((300, 300, shown))

@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from otel_validation.vision.labels import around_click, find_span, partial_of, split_line, stacked, under_click
+from otel_validation.vision.labels import (
+    around_click,
+    find_span,
+    is_link,
+    is_sentence,
+    partial_of,
+    split_line,
+    stacked,
+    under_click,
+)
 from otel_validation.vision.ocr.engine import TextBox, distance
 
 
@@ -93,3 +102,48 @@ def test_lines_of_one_column_make_a_label_in_order():
 def test_a_part_of_an_expected_label_is_recognised():
     assert partial_of(line("patient", (0, 0, 9, 9)), "Dossier du patient")
     assert not partial_of(line("Dossier du patient", (0, 0, 9, 9)), "patient")
+
+
+def inked(*parts, height=60):
+    """White pixels with grey or coloured stripes (x0, x1, colour) on the rows of a line at 20..40."""
+    pixels = np.full((height, 400, 3), 255, np.uint8)
+    for x0, x1, colour in parts:
+        pixels[24:37, x0:x1:3] = colour
+    return pixels
+
+
+@pytest.mark.parametrize(
+    ("text", "gap", "apart"),
+    [
+        ("Enregistrer sous", 3, False),
+        ("Enregistrer sous", 10, True),
+        ("Enregistrer: sous", 5, True),
+        ("Enregistrer (12)", 5, True),
+        ("Enregistrer v", 5, True),
+        ("Enregistrer 12", 6, False),
+        ("Enregistrer 12", 14, True),
+    ],
+)
+def test_a_part_of_a_line_is_a_label_only_where_it_stands_apart(text, gap, apart):
+    label = line(text, (20, 20, 20 + 10 * len(text), 40))
+    pixels = inked((22, 130, 0), (130 + gap, 20 + 10 * len(text) - 2, 0))
+    assert (find_span(label, "Enregistrer", pixels) is not None) is apart
+    assert find_span(label, "Enregistrer") is not None
+
+
+def test_one_letter_before_a_label_is_its_icon():
+    label = line("Q Rechercher", (20, 20, 140, 40))
+    assert find_span(label, "Rechercher", inked((22, 138, 0))) is not None
+
+
+def test_a_link_has_its_own_ink():
+    label = line("Pour la suite lisez la documentation du service", (0, 20, 376, 40))
+    span = find_span(label, "documentation")
+    assert span is not None
+    assert is_sentence(label)
+    assert not is_sentence(line("Enregistrer sous", (0, 0, 9, 9)))
+    x0, x1 = round(span.x0), round(span.x1)
+    assert is_link(label, span, inked((0, x0, 30), (x0, x1, (0, 90, 220)), (x1, 376, 30)))
+    assert not is_link(label, span, inked((0, 376, 30)))
+    assert not is_link(label, span, inked((x0, x1, 30)))
+    assert not is_link(line("a" * 8, (5, 5, 5, 5)), span, inked())

@@ -5,8 +5,9 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from otel_validation.vision.image import Frame
+from otel_validation.vision.ocr.engine import TextBox
 from otel_validation.vision.ocr.ppocr import PpOcrEngine
-from otel_validation.vision.surfaces import Surface, SurfaceFinder
+from otel_validation.vision.surfaces import Surface, SurfaceFinder, _is_address, _is_pair
 
 LIGHT = {
     "strip": "#dee1e6",
@@ -197,6 +198,75 @@ def test_a_menu_bar_along_the_top(finder):
     draw.text((60, 5), "Fichier", fill="black", font=ImageFont.load_default(13))
     draw.text((1190, 5), "Mar. 14:32", fill="black", font=ImageFont.load_default(13))
     assert finder.find(Frame(image), (75, 12), 1.0) is Surface.MENU_BAR
+
+
+def test_a_clock_in_the_middle_of_the_top_bar_is_a_clock(finder):
+    image = Screen(at=(0, 28)).image
+    draw = ImageDraw.Draw(image)
+    draw.rectangle((0, 0, 1280, 27), fill="#131313")
+    draw.text((16, 6), "Activities", fill="white", font=ImageFont.load_default(13))
+    draw.text((606, 6), "Tue 14:32", fill="white", font=ImageFont.load_default(13))
+    assert finder.find(Frame(image), (40, 13), 1.0) is Surface.MENU_BAR
+    assert finder.find(Frame(Screen().image), (640, 13), 1.0) is not Surface.MENU_BAR
+
+
+@pytest.mark.parametrize("drawn", [1.25, 1.5])
+def test_a_larger_scale_than_the_size_suggests_is_recognised(finder, drawn):
+    screen = Screen(scale=drawn)
+    frame = Frame(screen.image)
+    assert finder.find(frame, screen.px((400, 56)), 1.0, known=False) is Surface.ADDRESS_BAR
+    assert finder.find(frame, screen.px((100, 22)), 1.0, known=False) is Surface.TAB_STRIP
+    assert finder.find(frame, screen.px((400, 400)), 1.0, known=False) is None
+
+
+def test_at_a_guessed_scale_text_beside_a_field_is_no_pair_of_icons(finder):
+    screen = Screen(scale=1.5)
+    for x in (8, 50, 80):
+        screen.box((x, 44, x + 40, 70), LIGHT["bar"])
+    screen.text((60, 47), "Voir :", LIGHT["ink"], 14)
+    assert finder.find(Frame(screen.image), screen.px((400, 56)), 1.0, known=False) is not Surface.BROWSER_POPUP
+
+
+@pytest.mark.parametrize(
+    "shown", ["Search Google or type a URL", "Rechercher avec Google ou saisir une adresse", "Search or enter address"]
+)
+def test_an_empty_address_field_is_known_by_what_the_browser_writes_in_it(finder, shown):
+    assert Screen(url=shown).find(finder, (600, 56)) is Surface.ADDRESS_BAR
+
+
+@pytest.mark.parametrize("shown", ["Rechercher un patient", "admis au lit. Suite", "Search the docs"])
+def test_another_text_in_such_a_field_is_no_address(finder, shown):
+    assert Screen(url=shown).find(finder, (600, 56)) is None
+
+
+def test_a_search_field_beside_the_address_belongs_to_its_bar(finder):
+    screen = Screen()
+    screen.box((700, 40, 1280, 74), LIGHT["bar"])
+    screen.round((720, 42, 1160, 70), LIGHT["field"])
+    screen.text((750, 47), "Rechercher", LIGHT["ink"], 14)
+    assert screen.find(finder, (900, 56)) is Surface.ADDRESS_BAR
+
+
+def test_an_illegible_text_is_no_address():
+    assert not _is_address(TextBox("chu.example.org", (0, 0, 90, 20), 0.3), first=False)
+    assert _is_address(TextBox("chu.example.org", (0, 0, 90, 20), 0.9), first=True)
+    assert not _is_address(TextBox("voir: chu.example.org", (0, 0, 90, 20), 0.9), first=True)
+    assert _is_address(TextBox("voir: chu.example.org", (0, 0, 90, 20), 0.9), first=False)
+
+
+@pytest.mark.parametrize(
+    ("blobs", "pair"),
+    [
+        ([[10, 8, 14, 14], [50, 8, 14, 14]], True),
+        ([[50, 8, 14, 14]], False),
+        ([[10, 8, 14, 14], [50, 8, 40, 14]], False),
+        ([[10, 8, 14, 14], [50, 1, 14, 14]], False),
+        ([[48, 8, 14, 14], [64, 8, 14, 14]], False),
+        ([[10, 10, 9, 9], [50, 6, 18, 18]], False),
+    ],
+)
+def test_a_pair_of_icons_is_alike_square_apart_and_centred(blobs, pair):
+    assert _is_pair(blobs, 30) is pair
 
 
 @pytest.mark.parametrize("size", [(40, 20), (320, 5), (5, 320), (1, 1)])
