@@ -119,11 +119,6 @@ class _Strip:
     scale: float
     guessed: bool = False
 
-    @property
-    def width(self) -> int:
-        """Columns at that scale."""
-        return len(self.pixels[0])
-
     def part(self, y: float, factor: float) -> _Strip:
         """The rows in which a browser's bars around row `y` can stand if all is drawn `factor` times larger."""
         first = max(0, int(y - STRIP_ABOVE * factor - self.top))
@@ -222,8 +217,7 @@ class SurfaceFinder:
         """Whether navigation icons stand at the left of the bar's fields, and an address in one of them."""
         if not _icons_left(toolbar[0], strip):
             return False
-        fields = toolbar if not strip.guessed else [f for f in toolbar if f.x1 - f.x0 >= SURE_SHARE * strip.width]
-        return any(self._holds_address(frame, field, strip) for field in fields)
+        return any(self._holds_address(frame, field, strip) for field in toolbar)
 
     def _holds_address(self, frame: Frame, field: _Field, strip: _Strip) -> bool:
         for step in range(FIELD_READS):
@@ -338,10 +332,11 @@ def _fields(strip: _Strip) -> list[_Field]:
     height, width = strip.pixels.shape[:2]
     if height <= FIELD_HEIGHTS[0]:
         return []
-    least = max(FIELD_MIN_WIDTH, FIELD_MIN_SHARE * width)
+    least = max(FIELD_MIN_WIDTH, (SURE_SHARE if strip.guessed else FIELD_MIN_SHARE) * width)
+    passes = FLAT_PASSES[:1] if strip.guessed else FLAT_PASSES
     found: list[_Field] = []
     for rows, columns in _bands(strip.pixels, least):
-        for flat in FLAT_PASSES:
+        for flat in passes:
             for left, top, wide, high in _low_boxes(strip.pixels[rows, columns], flat, least):
                 x, y = left + columns.start, top + rows.start + strip.top
                 if x > FIELD_CLEAR:

@@ -126,7 +126,7 @@ def match(expected: str, seen: str, *, accent_sensitive: bool = False) -> TextMa
     if _truncated(want, got) or _truncated(got, want):
         return TextMatch(MatchKind.TRUNCATED)
     kind = _approximate(want, got)
-    if kind is MatchKind.NONE and _one_misread(want_tight, got_tight):
+    if kind is MatchKind.NONE and (_one_misread(want_tight, got_tight) or _truncated(want, got, misread=1)):
         kind = MatchKind.UNSURE
     return TextMatch(kind)
 
@@ -167,12 +167,13 @@ def _same_letters(want: str, got: str, tight: str) -> MatchKind:
     return MatchKind.UNSURE
 
 
-def _truncated(full: str, shown: str) -> bool:
-    """Whether `shown` is `full` cut by an ellipsis."""
+def _truncated(full: str, shown: str, *, misread: int = 0) -> bool:
+    """Whether `shown` is `full` cut by an ellipsis; its last `misread` letters may be what OCR made of the dots."""
     cut = ELLIPSIS.search(shown)
     if cut is None:
         return False
     start = compact(shown[: cut.start()])
+    start = start[: len(start) - misread]
     return len(start) >= PREFIX_MIN and compact(full).startswith(start)
 
 

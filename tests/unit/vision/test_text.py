@@ -116,3 +116,16 @@ def test_fold_and_compact_are_idempotent():
     text = "Cœur « L\u2019été » \u2014 8,5"
     assert fold(fold(text)) == fold(text)
     assert compact(compact(fold(text))) == compact(fold(text)) == "coeurlete8,5"
+
+
+@pytest.mark.parametrize(
+    ("shown", "kind"),
+    [
+        ("20211019_013832...", MatchKind.EXACT),
+        ("20211019_0138326...", MatchKind.UNSURE),
+        ("20211019_014832...", MatchKind.NONE),
+        ("20211019_01383266", MatchKind.NONE),
+    ],
+)
+def test_the_letter_before_an_ellipsis_may_be_one_of_its_dots(shown, kind):
+    assert match("20211019_013832", shown).kind is kind
