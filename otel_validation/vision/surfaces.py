@@ -89,10 +89,10 @@ SURE_SHARE = 0.28
 ADDRESS_LEGIBLE = 0.6
 """OCR confidence below which a text is no address."""
 PLACEHOLDER = re.compile(
-    r"(search|enter|type|recherch|saisi|entre[rz]).{0,36}(url|address|adresse|websitename|nomdesite)", re.IGNORECASE
+    r"(search|enter|type|recherch|saisi|entre[rz]).{0,36}(url|add?resse?|websitename|nomdesite)", re.IGNORECASE
 )
 """What Chrome, Edge, Firefox and Safari write into an empty address field, in English and in French, without spaces:
-"Search Google or type a URL", "Rechercher avec Google ou saisir une adresse", "Search or enter website name"."""
+"Search Google or type a URL", "Rechercher avec Google ou saisir une URL", "Search or enter website name"."""
 CLOCK = re.compile(r"(?<!\d)[0-2]?\d[:.h][0-5]\d(?!\d)")
 
 
@@ -302,15 +302,14 @@ def _bands(grey: Grey, least: float) -> list[tuple[slice, slice]]:
     rows = np.flatnonzero(long.any(axis=1))
     apart = np.subtract.outer(rows, rows)
     lower, upper = np.nonzero((apart >= FIELD_HEIGHTS[0] - 2) & (apart <= FIELD_HEIGHTS[1] + 2))
-    columns = long[rows[lower]] & long[rows[upper]]
+    both = long[rows[lower]] & long[rows[upper]]
+    first, last = both.argmax(axis=1), both.shape[1] - 1 - both[:, ::-1].argmax(axis=1)
+    pairs = np.stack([rows[upper], rows[lower], first, last], axis=1)[both.any(axis=1)]
     bands: list[list[int]] = []
-    for top, bottom, both in sorted(zip(rows[upper].tolist(), rows[lower].tolist(), columns, strict=True), key=_row):
-        if not both.any():
-            continue
-        left, right = (int(index) for index in np.flatnonzero(both)[[0, -1]])
+    for top, bottom, left, right in sorted(pairs.tolist()):
         if bands and top <= bands[-1][1] + BAND_MARGIN:
-            last = bands[-1]
-            bands[-1] = [last[0], max(last[1], bottom), min(last[2], left), max(last[3], right)]
+            above = bands[-1]
+            bands[-1] = [above[0], max(above[1], bottom), min(above[2], left), max(above[3], right)]
         else:
             bands.append([top, bottom, left, right])
     reach = (run + 2) * BORDER_BLOCK
@@ -321,10 +320,6 @@ def _bands(grey: Grey, least: float) -> list[tuple[slice, slice]]:
         )
         for top, bottom, left, right in bands
     ]
-
-
-def _row(pair: tuple[int, int, object]) -> tuple[int, int]:
-    return pair[:2]
 
 
 def _fields(strip: _Strip) -> list[_Field]:

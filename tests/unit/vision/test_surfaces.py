@@ -228,13 +228,13 @@ def test_at_a_guessed_scale_text_beside_a_field_is_no_pair_of_icons(finder):
 
 
 @pytest.mark.parametrize(
-    "shown", ["Search Google or type a URL", "Rechercher avec Google ou saisir une adresse", "Search or enter address"]
+    "shown", ["Search Google or type a URL", "Rechercher avec Google ou saisir une URL", "Search or enter address"]
 )
 def test_an_empty_address_field_is_known_by_what_the_browser_writes_in_it(finder, shown):
     assert Screen(url=shown).find(finder, (600, 56)) is Surface.ADDRESS_BAR
 
 
-@pytest.mark.parametrize("shown", ["Rechercher un patient", "admis au lit. Suite", "Search the docs"])
+@pytest.mark.parametrize("shown", ["Rechercher un patient", "reste au lit. Suite", "Search the docs"])
 def test_another_text_in_such_a_field_is_no_address(finder, shown):
     assert Screen(url=shown).find(finder, (600, 56)) is None
 
