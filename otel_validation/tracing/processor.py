@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,12 @@ from otel_validation.tracing import semconv
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
+
+
+logger = logging.getLogger(__name__)
+
+LONGEST_INBOX = 10_000
+"""Notes kept for a timer that does not take them in (it has not started, or its loop is held)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +48,24 @@ class DispatchSpanProcessor(SpanProcessor):
     recorder are left out: the store owns their leases.
 
     The callbacks neither block, nor raise, nor do I/O: they append to a queue and call `wake`, from whatever thread
-    the span belongs to. The queue holds each open span, so that one whose last reference is lost is still noticed.
+    the span belongs to. The queue holds each open span, so that one whose last reference is lost is still noticed;
+    beyond `LONGEST_INBOX` notes further spans are not watched, which is logged once.
     """
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    def __init__(self, wake: Callable[[], None], *, active: bool = True) -> None:
         self.inbox: deque[Opened | Closed] = deque()
         self._wake = wake
         self._watched: set[str] = set()
-        self._active = True
+        self._active = active
+        self._overflowed = False
 
     @override
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Note a dispatch span of somebody else's."""
         if not self._active or not span.name.startswith(f"{semconv.SPAN_DISPATCH} ") or _is_ours(span):
+            return
+        if len(self.inbox) >= LONGEST_INBOX:
+            self._overflow()
             return
         token = _token(span)
         self._watched.add(token)
@@ -75,6 +87,11 @@ class DispatchSpanProcessor(SpanProcessor):
     def shutdown(self) -> None:
         """Note nothing from now on."""
         self._active = False
+
+    def _overflow(self) -> None:
+        if not self._overflowed:
+            self._overflowed = True
+            logger.warning("the timer takes no dispatch spans in: further ones are not watched. Does `serve` run?")
 
 
 def _is_ours(span: ReadableSpan) -> bool:

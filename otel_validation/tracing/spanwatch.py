@@ -43,7 +43,7 @@ class SpanWatch(Engine):
         self._open: dict[str, Opened] = {}
         self._given_up: list[str] = []
         self.watchdog = Watchdog(self, max_sleep_s=max_sleep_s, clock=clock)
-        self.processor = DispatchSpanProcessor(self.watchdog.nudge)
+        self.processor = DispatchSpanProcessor(self.watchdog.nudge, active=main.policy.enabled)
         self.observers.add(_Told(self))
         main.observers.add(_Taken(self))
 

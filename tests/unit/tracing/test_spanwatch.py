@@ -211,6 +211,25 @@ async def test_callbacks_do_not_grow_or_raise_after_shutdown(rig):
     assert not rig.plugin.spanwatch.processor.inbox
 
 
+async def test_a_disabled_watchdog_notes_no_spans():
+    provider = TracerProvider()
+    plugin = Plugin(Settings(validator_mode="off", watchdog_enabled=False), tracer_provider=provider)
+    provider.get_tracer("user.code").start_span("dispatch click").end()
+    assert not plugin.spanwatch.processor.inbox
+
+
+async def test_what_nobody_takes_in_is_bounded(rig, monkeypatch, caplog):
+    monkeypatch.setattr("otel_validation.tracing.processor.LONGEST_INBOX", 10)
+    for number in range(100):
+        rig.open(f"a{number}").end()
+    assert len(rig.plugin.spanwatch.processor.inbox) <= 11
+    assert len([r for r in caplog.records if "are not watched" in r.message]) == 1
+    await rig.plugin.spanwatch.expire()
+    rig.open("later")
+    await rig.pass_time(31)
+    assert rig.count("orphans_detected_total") == 1
+
+
 async def test_the_inbox_keeps_an_open_span_alive(rig):
     rig.open()
     (note,) = rig.plugin.spanwatch.processor.inbox
