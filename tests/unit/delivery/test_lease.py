@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 from delivery_kit import an_action
 
@@ -75,3 +77,33 @@ def test_a_pause_moves_every_moment_that_is_to_come():
     assert NEW.shifted(100.0) == NEW
     judged = Delivery(flying.action, flying.state, lease=flying.lease, judged_until=120.0).shifted(100.0)
     assert judged.judged_until == 220.0
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        (lambda d: d.orphaned(yields=True, unpolled_until=7.0), {"state", "yields", "unpolled_until", "judged_until"}),
+        (
+            lambda d: d.dispatched(token="t9", now=50.0, timeout_s=30.0),
+            {"state", "attempts", "lease", "former", "judged_until", "yields", "unpolled_until"},
+        ),
+    ],
+)
+def test_a_transition_changes_only_what_it_is_for(change, kept):
+    """The transitions of the hot path name every field: one that is added later must not be lost there."""
+    lease = Lease("t2", 2, 10.0, 40.0, 30.0, heartbeats=1)
+    before = Delivery(
+        an_action(),
+        DeliveryState.IN_FLIGHT,
+        3,
+        2,
+        lease,
+        ("t1",),
+        5.0,
+        judged_until=60.0,
+        yields=False,
+        unpolled_until=1.0,
+    )
+    after = change(before)
+    same = {f.name for f in fields(Delivery)} - kept
+    assert {name: getattr(after, name) for name in same} == {name: getattr(before, name) for name in same}
