@@ -86,13 +86,17 @@ def demo(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for pr
     provider.add_span_processor(SimpleSpanProcessor(spans))
     if not as_json:
         out.print(f"Leases last {ORPHAN_TIMEOUT_S:g} s here (30 s in production); two resends, then a give-up.")
+    not_ready: str | None = None
     try:
         with _quiet(logging.getLogger("otel_validation")):
             played, counters = anyio.run(_play, settings, provider)
     except* NotReadyError as errors:
-        fail(str(errors.exceptions[0]))
+        # Left before the program ends: what is raised in here leaves as a group on some versions of Python.
+        not_ready = str(errors.exceptions[0])
     finally:
         shut_down(provider)
+    if not_ready is not None:
+        fail(not_ready)
     if as_json:
         print_json({"scenes": [p.row() for p in played], "counters": dict(counters)})
     else:
