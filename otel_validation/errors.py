@@ -35,6 +35,14 @@ class ImageError(OtelValidationError):
         self.reason = reason
 
 
+class UnplacedError(OtelValidationError):
+    """Raised when nobody can say which pixel of a screenshot an action went to; `reason` says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class OcrUnavailableError(OtelValidationError):
     """Raised when an OCR engine cannot be loaded; the message names what to install."""
 

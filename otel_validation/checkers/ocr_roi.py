@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import numpy as np
 
-from otel_validation.delivery.action import Point, finite
-from otel_validation.errors import ImageError
+from otel_validation.errors import ImageError, UnplacedError
+from otel_validation.validation.place import place_of
 from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
 from otel_validation.vision.image import Frame, is_blank
 from otel_validation.vision.labels import (
@@ -33,6 +33,7 @@ from otel_validation.vision.windows import dialog_around
 
 if TYPE_CHECKING:
     from otel_validation.validation.checker import Subject
+    from otel_validation.validation.place import Place
     from otel_validation.vision.ocr.engine import OcrEngine, Pixels, TextBox
 
 ROI_WIDTH, ROI_HEIGHT = 320, 96
@@ -41,9 +42,6 @@ DIALOG_ZOOM = 1.5
 """A whole dialog is read at this scale at least, as the region of interest is (small letters are lost below)."""
 STRETCH = 3.0
 """How much wider the region gets where it cuts the label under the click."""
-REFERENCE = (1920, 1080)
-"""The screen taken for 100 %; a larger capture is read at a proportionally larger scale."""
-LARGEST_SCALE = 4.0
 NEAREST = 3
 """Lines read first; the others only where the label may go over several lines."""
 QUICK_ZOOM, QUICK_HEIGHT = 1.0, 64
@@ -54,7 +52,7 @@ LEGIBLE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Region:
     """The region of interest: its pixels, its origin in the frame, and the click inside it."""
 
     pixels: Pixels
@@ -62,7 +60,7 @@ class _Place:
     click: tuple[float, float]
     click_px: tuple[int, int]
 
-    def middle(self, height: float) -> _Place:
+    def middle(self, height: float) -> _Region:
         """The rows within half of `height` (pixels) from the click."""
         top = max(0, math.floor(self.click[1] - height / 2))
         bottom = min(len(self.pixels), math.ceil(self.click[1] + height / 2))
@@ -78,20 +76,20 @@ class _Place:
 class _Page:
     """The labels of a region, read from the click outwards and only as far as they are asked for."""
 
-    def __init__(self, engine: OcrEngine, place: _Place, *, zoom: float | None = None) -> None:
-        self.place = place
+    def __init__(self, engine: OcrEngine, region: _Region, *, zoom: float | None = None) -> None:
+        self.region = region
         self.seen: list[TextBox] = []
-        self._lines = engine.lines(place.pixels, place.click, zoom=zoom)
+        self._lines = engine.lines(region.pixels, region.click, zoom=zoom)
 
     def labels(self, count: int | None = None) -> list[TextBox]:
         """What was read so far and the next `count` lines' labels (default: those of all other lines)."""
         for line in islice(self._lines, count):
-            self.seen += split_line(line, self.place.pixels)
+            self.seen += split_line(line, self.region.pixels)
         return self.seen
 
     def under(self, count: int) -> TextBox | None:
         """The label that the click touches, where it is on one of the next `count` lines."""
-        return under_click(self.labels(count), self.place.click)
+        return under_click(self.labels(count), self.region.click)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +100,7 @@ class _Reading:
     category: FailureCategory | None
     confidence: float
     reasoning: str
-    place: _Place
+    region: _Region
     labels: tuple[TextBox, ...] = ()
     under: TextBox | None = None
     surface: Surface | None = None
@@ -154,58 +152,56 @@ class OcrRoiChecker:
         if before is not None and after is not None and before.size != after.size:
             reason = "the screens before and after differ in size"
             return self._unverified(FailureCategory.UNKNOWN, reason, evidence)
-        at = _click(subject)
-        if isinstance(at, str):
-            return self._unverified(FailureCategory.UNKNOWN, at, evidence)
-        scale = _declared_scale(subject.report.window)
         frames = {"before": None if blank[0] else before, "after": after}
-        readings = self._readings(frames, at, expected, scale)
+        try:
+            readings = self._readings(subject, frames, expected)
+        except UnplacedError as error:
+            return self._unverified(FailureCategory.UNKNOWN, error.reason, evidence)
         name, reading = _decisive(readings)
         return self._finding(reading, {**evidence, "frame": name})
 
     def _readings(
-        self, frames: Mapping[str, Frame | None], at: Point, expected: str, scale: float | None
+        self, subject: Subject, frames: Mapping[str, Frame | None], expected: str
     ) -> list[tuple[str, _Reading]]:
         """Readings of the frames in order, up to the first that concludes."""
         readings = []
         for name, frame in frames.items():
             if frame is None:
                 continue
-            reading = self._read(frame, at, expected, scale)
+            reading = self._read(frame, place_of(subject.action, subject.report, frame.size), expected)
             readings.append((name, reading))
             if reading.verdict is not Verdict.CONTINUE:
                 break
         return readings
 
-    def _read(self, frame: Frame, at: Point, expected: str, declared_scale: float | None) -> _Reading:
-        scale = declared_scale or guess_scale(frame.size)
-        place = _place(frame, at, scale)
-        surface = self._surfaces.find(frame, place.click_px, scale, known=declared_scale is not None)
+    def _read(self, frame: Frame, at: Place, expected: str) -> _Reading:
+        scale = at.scale
+        region = _region(frame, at)
+        surface = self._surfaces.find(frame, region.click_px, scale, known=at.known)
         if surface is not None:
             return _Reading(
                 Verdict.TERMINATE,
                 FailureCategory.WRONG_APPLICATION,
                 0.9,
                 f"the click is on the {surface.value.replace('_', ' ')}, not on the application",
-                place,
+                region,
                 surface=surface,
             )
-        quick = self._quick(place, scale, expected)
+        quick = self._quick(region, scale, expected)
         if quick is not None:
             return quick
-        page = _Page(self._engine, place)
+        page = _Page(self._engine, region)
         under = page.under(NEAREST)
-        if under is not None and _is_cut(under, place, frame) and not match(expected, under.text).accepted:
-            place = _place(frame, at, scale, stretch=STRETCH)
-            page = _Page(self._engine, place)
+        if under is not None and _is_cut(under, region, frame) and not match(expected, under.text).accepted:
+            region = _region(frame, at, stretch=STRETCH)
+            page = _Page(self._engine, region)
             under = page.under(NEAREST)
         if under is not None and partial_of(under, expected):
-            under = under_click(page.labels(), place.click)
+            under = under_click(page.labels(), region.click)
         labels = page.seen
-        reading = _judge(place, labels, under, expected)
-        known = declared_scale is not None
+        reading = _judge(region, labels, under, expected)
         if reading.category is FailureCategory.WRONG_TARGET and self._in_foreign_dialog(
-            frame, page, scale, expected, known=known
+            frame, page, scale, expected, known=at.known
         ):
             return replace(
                 reading,
@@ -215,24 +211,24 @@ class OcrRoiChecker:
             )
         return reading
 
-    def _quick(self, place: _Place, scale: float, expected: str) -> _Reading | None:
+    def _quick(self, region: _Region, scale: float, expected: str) -> _Reading | None:
         """COMPLETE where the line nearest to the click is the expected label; None says nothing."""
         if not self._engine.zooms:
             return None
-        page = _Page(self._engine, place.middle(QUICK_HEIGHT * scale), zoom=QUICK_ZOOM / scale)
+        page = _Page(self._engine, region.middle(QUICK_HEIGHT * scale), zoom=QUICK_ZOOM / scale)
         under = page.under(1)
         if under is None or not match(expected, under.text).accepted:
             return None
-        return _judge(page.place, page.seen, under, expected)
+        return _judge(page.region, page.seen, under, expected)
 
     def _in_foreign_dialog(self, frame: Frame, page: _Page, scale: float, expected: str, *, known: bool) -> bool:
         """Whether the click is in a dialog that shows the expected label nowhere.
 
         A dialog that shows it is the one the action was aimed at: there, another label is the wrong target.
         """
-        dialog = dialog_around(frame, page.place.click_px, scale)
+        dialog = dialog_around(frame, page.region.click_px, scale)
         if dialog is None and not known:
-            dialog = dialog_around(frame, page.place.click_px, scale * COARSER)
+            dialog = dialog_around(frame, page.region.click_px, scale * COARSER)
         if dialog is None:
             return False
         labels = page.labels()
@@ -253,8 +249,8 @@ class OcrRoiChecker:
         )
 
     def _finding(self, reading: _Reading, evidence: Mapping[str, Any]) -> Finding:
-        place = reading.place
-        dx, dy = place.box[0], place.box[1]
+        region = reading.region
+        dx, dy = region.box[0], region.box[1]
         shown = [label.shifted(dx, dy) for label in reading.labels]
         return Finding(
             checker=self.name,
@@ -269,43 +265,19 @@ class OcrRoiChecker:
                     {"text": label.text, "box": [round(v) for v in label.box], "confidence": round(label.confidence, 3)}
                     for label in shown
                 ],
-                "roi": list(place.box),
-                "click_px": list(place.click_px),
+                "roi": list(region.box),
+                "click_px": list(region.click_px),
                 "surface": None if reading.surface is None else reading.surface.value,
                 "match": None if reading.match is None else reading.match.value,
             },
         )
 
 
-def guess_scale(size: tuple[int, int]) -> float:
-    """The display scale that a capture's size suggests: 1.0 up to 1920 x 1080, then in proportion."""
-    return min(LARGEST_SCALE, max(1.0, min(size[0] / REFERENCE[0], size[1] / REFERENCE[1])))
-
-
-def _declared_scale(window: Mapping[str, Any] | None) -> float | None:
-    """The scale that the agent declares (`window.dpi_scale`, 1.0 is 100 %); None where it is absent or absurd."""
-    scale = finite((window or {}).get("dpi_scale"))
-    return scale if scale is not None and 0.5 <= scale <= LARGEST_SCALE else None
-
-
-def _click(subject: Subject) -> Point | str:
-    """Where the click went, or why that is not known."""
-    report = subject.report
-    if report.position_given and report.position is None:
-        return "the reported position cannot be used"
-    at = report.position if report.position is not None else subject.action.aim
-    if at is None:
-        return "no position was reported and the action has none"
-    if not (0.0 <= at.x_pct <= 1.0 and 0.0 <= at.y_pct <= 1.0):
-        return "the position lies outside the screen"
-    return at
-
-
-def _place(frame: Frame, at: Point, scale: float, *, stretch: float = 1.0) -> _Place:
-    x, y = (min(n - 1, math.floor(pct * n)) for pct, n in ((at.x_pct, frame.width), (at.y_pct, frame.height)))
-    half_w, half_h = stretch * ROI_WIDTH * scale / 2, ROI_HEIGHT * scale / 2
-    box = frame.clip((x - half_w, y - half_h, x + half_w, y + half_h))
-    return _Place(pixels=frame.crop(box), box=box, click=(x - box[0] + 0.5, y - box[1] + 0.5), click_px=(x, y))
+def _region(frame: Frame, at: Place, *, stretch: float = 1.0) -> _Region:
+    half_w, half_h = stretch * ROI_WIDTH * at.scale / 2, ROI_HEIGHT * at.scale / 2
+    box = frame.clip((at.x - half_w, at.y - half_h, at.x + half_w, at.y + half_h))
+    click = (at.x - box[0] + 0.5, at.y - box[1] + 0.5)
+    return _Region(pixels=frame.crop(box), box=box, click=click, click_px=(at.x, at.y))
 
 
 def _decisive(readings: list[tuple[str, _Reading]]) -> tuple[str, _Reading]:
@@ -313,28 +285,28 @@ def _decisive(readings: list[tuple[str, _Reading]]) -> tuple[str, _Reading]:
     return readings[-1] if readings[-1][1].verdict is Verdict.COMPLETE else readings[0]
 
 
-def _judge(place: _Place, labels: list[TextBox], under: TextBox | None, expected: str) -> _Reading:
+def _judge(region: _Region, labels: list[TextBox], under: TextBox | None, expected: str) -> _Reading:
     """The rules of the class on one frame's labels."""
-    near = under or around_click(labels, place.click, place.pixels)
+    near = under or around_click(labels, region.click, region.pixels)
     if near is None:
-        return _missing(place, labels, "no readable label is under the click")
-    found = _expected_at(place, near, labels, expected)
+        return _missing(region, labels, "no readable label is under the click")
+    found = _expected_at(region, near, labels, expected)
     if found is not None:
         label, kind, score = found
-        return _complete(place, labels, label, kind, score if under is not None else score * 0.9)
-    if _part_of_sentence(place, near, expected) is not None:
-        return _missing(place, labels, "the expected text is under the click, but as a part of a sentence", near)
+        return _complete(region, labels, label, kind, score if under is not None else score * 0.9)
+    if _part_of_sentence(region, near, expected) is not None:
+        return _missing(region, labels, "the expected text is under the click, but as a part of a sentence", near)
     kind = match(expected, near.text).kind
     if kind is MatchKind.UNSURE:
-        return _missing(place, labels, "the label under the click is too close to the expected one to tell", near)
+        return _missing(region, labels, "the label under the click is too close to the expected one to tell", near)
     if under is None or near.confidence < LEGIBLE or not _says_something(near, expected):
-        return _missing(place, labels, "no other label is clearly under the click", near)
+        return _missing(region, labels, "no other label is clearly under the click", near)
     return _Reading(
         Verdict.TERMINATE,
         FailureCategory.WRONG_TARGET,
         near.confidence * 0.95,
         "another label is under the click",
-        place,
+        region,
         tuple(labels),
         near,
         match=kind,
@@ -342,7 +314,7 @@ def _judge(place: _Place, labels: list[TextBox], under: TextBox | None, expected
 
 
 def _expected_at(
-    place: _Place, near: TextBox, labels: list[TextBox], expected: str
+    region: _Region, near: TextBox, labels: list[TextBox], expected: str
 ) -> tuple[TextBox, MatchKind, float] | None:
     """The expected label where it is the one at the click: alone, over several lines, or as a span of a line."""
     whole = match(expected, near.text)
@@ -351,17 +323,17 @@ def _expected_at(
     joined = stacked(near, labels, expected)
     if joined is not None:
         return joined, match(expected, joined.text).kind, 0.95
-    span = find_span(near, expected, place.pixels)
-    if span is not None and _on_span(place.click, span, near):
+    span = find_span(near, expected, region.pixels)
+    if span is not None and _on_span(region.click, span, near):
         return near, MatchKind.EXACT, 0.85
-    part = _part_of_sentence(place, near, expected)
-    return (near, MatchKind.EXACT, 0.8) if part is not None and is_link(near, part, place.pixels) else None
+    part = _part_of_sentence(region, near, expected)
+    return (near, MatchKind.EXACT, 0.8) if part is not None and is_link(near, part, region.pixels) else None
 
 
-def _part_of_sentence(place: _Place, near: TextBox, expected: str) -> Span | None:
+def _part_of_sentence(region: _Region, near: TextBox, expected: str) -> Span | None:
     """The expected text where it is running text under the click, in a longer sentence."""
     span = find_span(near, expected) if is_sentence(near) else None
-    return span if span is not None and _on_span(place.click, span, near) else None
+    return span if span is not None and _on_span(region.click, span, near) else None
 
 
 def _enlarged(pixels: Pixels, zoom: float) -> Pixels:
@@ -386,22 +358,22 @@ def _shows(label: TextBox, labels: list[TextBox], expected: str) -> bool:
     return span is not None and span.end - span.start > len(label.text) / 2
 
 
-def _complete(place: _Place, labels: list[TextBox], under: TextBox, kind: MatchKind, score: float) -> _Reading:
+def _complete(region: _Region, labels: list[TextBox], under: TextBox, kind: MatchKind, score: float) -> _Reading:
     reasoning = f"the expected label is under the click ({kind.value})"
     return _Reading(
-        Verdict.COMPLETE, None, score * under.confidence, reasoning, place, tuple(labels), under, match=kind
+        Verdict.COMPLETE, None, score * under.confidence, reasoning, region, tuple(labels), under, match=kind
     )
 
 
-def _missing(place: _Place, labels: list[TextBox], reasoning: str, under: TextBox | None = None) -> _Reading:
-    return _Reading(Verdict.CONTINUE, FailureCategory.OCR_TEXT_MISSING, 0.3, reasoning, place, tuple(labels), under)
+def _missing(region: _Region, labels: list[TextBox], reasoning: str, under: TextBox | None = None) -> _Reading:
+    return _Reading(Verdict.CONTINUE, FailureCategory.OCR_TEXT_MISSING, 0.3, reasoning, region, tuple(labels), under)
 
 
-def _is_cut(label: TextBox, place: _Place, frame: Frame) -> bool:
+def _is_cut(label: TextBox, region: _Region, frame: Frame) -> bool:
     """Whether the region of interest, and not the screen, ends where the label does."""
     margin = label.height / 2
-    left = label.box[0] <= margin and place.box[0] > 0
-    right = label.box[2] >= place.pixels.shape[1] - margin and place.box[2] < frame.width
+    left = label.box[0] <= margin and region.box[0] > 0
+    right = label.box[2] >= region.pixels.shape[1] - margin and region.box[2] < frame.width
     return left or right
 
 
