@@ -66,6 +66,18 @@ for _hook in HOOKS:
     setattr(Recorder, _hook, _recording(_hook))
 
 
+class Broken(Observer):
+    """Every hook raises, as an exporter gone wrong would."""
+
+
+def _fail(self: Broken, event: Event) -> None:
+    raise RuntimeError(type(event).__name__)
+
+
+for _hook in HOOKS:
+    setattr(Broken, _hook, _fail)
+
+
 @dataclass
 class ScriptedJudge:
     """Answers `result`, after `meanwhile` where there is one; counts its calls."""

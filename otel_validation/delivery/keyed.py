@@ -2,37 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Hashable
-from contextlib import asynccontextmanager
+from collections import deque
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import anyio
 
 
-@dataclass(slots=True)
-class _Held:
-    lock: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
-    users: int = 0
-
-
 class KeyedLocks:
-    """One lock a key, kept only while somebody holds it or waits for it."""
+    """One lock a key, first come, first served; kept only while somebody holds it.
+
+    A key that is free costs an entry of a dict, no lock and no turn of the loop: each report takes two of them.
+    """
 
     def __init__(self) -> None:
-        self._held: dict[Hashable, _Held] = {}
+        self._held: dict[Hashable, deque[anyio.Event] | None] = {}
 
-    @asynccontextmanager
-    async def hold(self, key: Hashable) -> AsyncIterator[None]:
-        """Exclusive use of `key` within this process and event loop."""
-        held = self._held.setdefault(key, _Held())
-        held.users += 1
+    def hold(self, key: Hashable) -> _Hold:
+        """Exclusive use of `key` within this process and event loop, by `async with`."""
+        return _Hold(self._held, key)
+
+
+class _Hold:
+    """One holder's claim. Those who wait for a key are in its deque, None while nobody does."""
+
+    __slots__ = ("_held", "_key")
+
+    def __init__(self, held: dict[Hashable, deque[anyio.Event] | None], key: Hashable) -> None:
+        self._held = held
+        self._key = key
+
+    async def __aenter__(self) -> None:
+        if self._key not in self._held:
+            self._held[self._key] = None
+            return
+        queue = self._held[self._key]
+        if queue is None:
+            queue = self._held[self._key] = deque()
+        turn = anyio.Event()
+        queue.append(turn)
         try:
-            async with held.lock:
-                yield
-        finally:
-            held.users -= 1
-            if not held.users:
-                del self._held[key]
+            await turn.wait()
+        except BaseException:
+            # Cancelled: a turn that has come all the same is passed on.
+            if turn.is_set():
+                self._release()
+            else:
+                queue.remove(turn)
+            raise
+
+    async def __aexit__(self, *_error: object) -> None:
+        self._release()
+
+    def _release(self) -> None:
+        queue = self._held[self._key]
+        if queue:
+            queue.popleft().set()
+        else:
+            del self._held[self._key]
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from delivery_kit import (
     COMPLETE,
     NOTHING_TO_JUDGE,
     WRONG_APPLICATION,
+    Broken,
     ScriptedJudge,
     a_desk,
     a_report,
@@ -19,7 +20,6 @@ from delivery_kit import (
 
 from otel_validation.delivery.engine import Engine, Held, Ticket
 from otel_validation.delivery.lease import GiveUpCause
-from otel_validation.delivery.observer import Observer
 from otel_validation.delivery.outcome import Pause, PauseReason, ReportStatus
 from otel_validation.validation.validator import Validator
 from otel_validation.validation.verdict import Finding, Verdict
@@ -27,19 +27,12 @@ from otel_validation.validation.verdict import Finding, Verdict
 pytestmark = pytest.mark.anyio
 
 
-class BrokenTelemetry(Observer):
-    """Every hook raises, as an exporter gone wrong would."""
-
-    def __getattribute__(self, name):
-        raise RuntimeError(name)
-
-
 @pytest.mark.parametrize("broken", [False, True])
 async def test_a02_orphans_and_give_ups_do_not_depend_on_telemetry(broken):
     """A02: 50 dispatches, 40 reports: 10 orphans with 2 resends and a give-up each, whatever observes."""
     desk = a_desk()
     if broken:
-        desk.engine.observers.add(BrokenTelemetry())
+        desk.engine.observers.add(Broken())
     for number in range(50):
         desk.host_has(an_action(session_id=f"s{number}"))
         ticket = await desk.take(f"s{number}")

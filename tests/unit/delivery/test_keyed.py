@@ -34,6 +34,44 @@ async def test_a_lock_is_forgotten_where_its_user_fails():
     assert locks._held == {}
 
 
+async def test_first_come_first_served():
+    locks, order = KeyedLocks(), []
+
+    async def use(number):
+        async with locks.hold("a"):
+            order.append(number)
+            await checkpoint()
+
+    async with anyio.create_task_group() as group:
+        for number in range(5):
+            group.start_soon(use, number)
+            await checkpoint()
+    assert order == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("same_turn", [False, True])
+async def test_one_that_stops_waiting_for_a_lock_leaves_it_to_the_next(same_turn):
+    """Cancelled while it waits; or in the very turn of the loop in which the lock becomes its own."""
+    locks, entered = KeyedLocks(), []
+    leaving = anyio.CancelScope()
+
+    async def wait(name, scope):
+        with scope:
+            async with locks.hold("a"):
+                entered.append(name)
+
+    async with anyio.create_task_group() as group, locks.hold("a"):
+        group.start_soon(wait, "leaves", leaving)
+        await checkpoint()
+        group.start_soon(wait, "stays", anyio.CancelScope())
+        await checkpoint()
+        leaving.cancel()
+        if not same_turn:
+            await checkpoint()
+    assert entered == ["stays"]
+    assert locks._held == {}
+
+
 async def test_news_wakes_everybody_who_waits_for_that_key():
     signals, woken = KeyedSignals(), []
 

@@ -3,16 +3,11 @@ from __future__ import annotations
 import logging
 
 import pytest
-from delivery_kit import HOOKS, Recorder
+from delivery_kit import HOOKS, Broken, Recorder
 
 from otel_validation.delivery.observer import Event, Observer, Observers
 
 EVENT = Event(session_id="s", wall_ns=0)
-
-
-class Broken(Observer):
-    def __getattribute__(self, name):
-        raise RuntimeError(name)
 
 
 @pytest.mark.parametrize("hook", HOOKS)
@@ -28,4 +23,4 @@ def test_everybody_is_told_in_order_whatever_the_others_do(hook, caplog):
     with caplog.at_level(logging.ERROR):
         getattr(observers, hook)(EVENT)
     assert first.events == last.events == [(hook, EVENT)]
-    assert f"failed in {hook}" in caplog.text
+    assert f"observer Broken failed in {hook}" in caplog.text
