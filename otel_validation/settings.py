@@ -67,7 +67,7 @@ class Settings(BaseSettings):
     max_reports_at_once: int = Field(default=16, ge=1)
     """`RPA_MAX_REPORTS_AT_ONCE`: report bodies held in memory at a time; more of them wait."""
     report_read_timeout_s: Seconds = 60.0
-    """`RPA_REPORT_READ_TIMEOUT_S`: the longest a report body may take to arrive; a slower one is answered 408."""
+    """`RPA_REPORT_READ_TIMEOUT_S`: the longest the rest of a report body may take once it begins; then 408."""
     max_wait_s: float = Field(default=30.0, ge=0, le=3_600, allow_inf_nan=False)
     """`RPA_MAX_WAIT_S`: the longest a long poll (`wait_s`) is held."""
 

@@ -21,6 +21,9 @@ Authorize = Callable[[Scope], Awaitable[bool]]
 CREDENTIALS = (b"authorization", b"x-api-key")
 SESSION_CREDENTIAL = b"cookie"
 """Counts where there is none of the above: load balancers and session middleware change cookies at every answer."""
+NAMED = frozenset((*CREDENTIALS, SESSION_CREDENTIAL))
+NONE = b""
+"""Stands for no credentials at all; no digest is empty."""
 REMEMBERED = 10_000
 CREDENTIALS_A_SESSION = 8
 """Credentials remembered for a session, the latest: a refreshed token must not shut out the one before it."""
@@ -41,7 +44,10 @@ class Guard:
     def learn(self, session_id: str, scope: Scope) -> None:
         """The host answered this request with an action of this session."""
         digest = _digest(scope)
-        others = tuple(known for known in self._accepted.get(session_id, ()) if known != digest)
+        known = self._accepted.get(session_id, ())
+        if known[-1:] == (digest,):
+            return
+        others = tuple(other for other in known if other != digest)
         self._accepted[session_id] = (*others, digest)[-CREDENTIALS_A_SESSION:]
 
     def asks_host(self, session_id: str) -> bool:
@@ -70,12 +76,17 @@ class Guard:
 
 
 def _digest(scope: Scope) -> bytes:
+    given: dict[bytes, bytes] = {}
+    for key, value in scope["headers"]:
+        name = key.lower()
+        if name in NAMED:
+            given.setdefault(name, value)
+    if not given:
+        return NONE
     hashed = hashlib.sha256()
-    headers = scope["headers"]
-    names = CREDENTIALS if any(header(headers, name) is not None for name in CREDENTIALS) else (SESSION_CREDENTIAL,)
+    names = CREDENTIALS if any(name in given for name in CREDENTIALS) else (SESSION_CREDENTIAL,)
     for name in names:
-        value = header(headers, name)
-        hashed.update(b"\0" if value is None else b"\1%d:" % len(value) + value)
+        hashed.update(b"\1%d:" % len(given[name]) + given[name] if name in given else b"\0")
     return hashed.digest()
 
 

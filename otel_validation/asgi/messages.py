@@ -17,6 +17,8 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 RawHeaders = list[tuple[bytes, bytes]]
 
+_COMPACT = json.JSONEncoder(separators=(",", ":"))
+
 TURNS = 24
 """Turns of the loop within which a disconnect shows through four middlewares that wrap `receive`."""
 
@@ -44,18 +46,31 @@ def replace_header(headers: RawHeaders, name: bytes, value: bytes) -> RawHeaders
 
 def is_plain_json(headers: RawHeaders) -> bool:
     """Whether a body says that it is JSON and is not compressed: the only kind that is read."""
-    kind = (header(headers, b"content-type") or b"").split(b";")[0].strip().lower()
-    is_json = kind == b"application/json" or (kind.startswith(b"application/") and kind.endswith(b"+json"))
-    return is_json and _is_plain(headers)
+    kind, is_plain = _kind(headers)
+    return is_plain and kind is not None and _is_json(kind)
 
 
 def may_be_json(headers: RawHeaders) -> bool:
     """Whether a request body may be JSON: it says so, or says nothing at all (agents that set no content type)."""
-    return is_plain_json(headers) or (header(headers, b"content-type") is None and _is_plain(headers))
+    kind, is_plain = _kind(headers)
+    return is_plain and (kind is None or _is_json(kind))
 
 
-def _is_plain(headers: RawHeaders) -> bool:
-    return (header(headers, b"content-encoding") or b"identity").strip().lower() == b"identity"
+def _kind(headers: RawHeaders) -> tuple[bytes | None, bool]:
+    """The content type, and whether the body is not compressed."""
+    kind, coding = None, b"identity"
+    for key, value in headers:
+        name = key.lower()
+        if name == b"content-type":
+            kind = value if kind is None else kind
+        elif name == b"content-encoding":
+            coding = value
+    return kind, coding.strip().lower() == b"identity"
+
+
+def _is_json(kind: bytes) -> bool:
+    kind = kind.partition(b";")[0].strip().lower()
+    return kind == b"application/json" or (kind.startswith(b"application/") and kind.endswith(b"+json"))
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
@@ -95,17 +110,22 @@ def announced_length(scope: Scope) -> int:
 
 
 class Replayed:
-    """A `receive` that gives a body that was read already, then whatever the server says."""
+    """A `receive` that gives a message that was received already, then whatever the server says."""
 
-    def __init__(self, body: bytes, receive: Receive) -> None:
-        self._body: bytes | None = body
+    def __init__(self, message: Message, receive: Receive) -> None:
+        self._message: Message | None = message
         self._receive = receive
 
+    @classmethod
+    def body(cls, body: bytes, receive: Receive) -> Replayed:
+        """One that begins with a whole body."""
+        return cls({"type": "http.request", "body": body, "more_body": False}, receive)
+
     async def __call__(self) -> Message:
-        """The body first, once."""
-        if self._body is not None:
-            body, self._body = self._body, None
-            return {"type": "http.request", "body": body, "more_body": False}
+        """The message first, once."""
+        if self._message is not None:
+            message, self._message = self._message, None
+            return message
         return await self._receive()
 
 
@@ -123,7 +143,11 @@ class Answer:
 
     def parsed(self) -> Mapping[str, Any] | None:
         """The JSON object; None for anything else, UTF-16 and UTF-32 included (nothing can be added to those)."""
-        return parse_object(self.body) if json.detect_encoding(self.body).startswith("utf-8") else None
+        try:
+            value = json.loads(self.body.decode("utf-8-sig"))
+        except (ValueError, RecursionError):
+            return None
+        return value if isinstance(value, dict) else None
 
     def with_members(self, members: Mapping[str, Any]) -> Answer:
         """The same object with further members at its end; the host's own bytes stay as they are."""
@@ -187,12 +211,12 @@ class AnswerHold:
 
 
 def _may_hold(start: Message) -> bool:
-    return start["status"] == 204 or is_plain_json(list(start.get("headers", [])))
+    return start["status"] == 204 or is_plain_json(start.get("headers", []))
 
 
 def dump(value: object) -> bytes:
     """Compact JSON that any UTF-8 reader can read (lone surrogates stay escaped)."""
-    return json.dumps(value, separators=(",", ":")).encode()
+    return _COMPACT.encode(value).encode()
 
 
 def parse_object(body: bytes) -> dict[str, Any] | None:

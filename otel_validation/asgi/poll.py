@@ -19,7 +19,6 @@ from otel_validation.asgi.messages import (
     Send,
     answer_json,
     disconnected,
-    header,
     read_body,
 )
 from otel_validation.clock import stopwatch
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PREFETCH = (b"sec-purpose", b"purpose", b"x-moz")
+PREFETCH = frozenset((b"sec-purpose", b"purpose", b"x-moz"))
 """Headers by which browsers mark a prefetch: the standard's, Chrome's and Safari's former one, Firefox's."""
 HELD_S = 0.02
 """A poll that the host answered sooner was no long poll: that its client left meanwhile is not asked, since the
@@ -95,7 +94,7 @@ class Poll:
         if due is None:
             return
         if isinstance(due, Forward):
-            self._receive = Replayed(body, self._receive)
+            self._receive = Replayed.body(body, self._receive)
             await self._through_host(app, self._deliver_waiting if due.waiting else self._deliver)
         else:
             await self._send_own(due)
@@ -202,7 +201,7 @@ REFUSED = (
 
 def _is_prefetch(scope: Scope) -> bool:
     """Whether a browser asks in advance for what nobody may ever look at; 503 is how such a request is refused."""
-    return any(b"prefetch" in (header(scope["headers"], name) or b"").lower() for name in PREFETCH)
+    return any(b"prefetch" in value.lower() for key, value in scope["headers"] if key.lower() in PREFETCH)
 
 
 def _is_empty(answer: Answer) -> bool:

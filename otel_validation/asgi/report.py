@@ -13,6 +13,7 @@ from otel_validation.asgi.messages import (
     AnswerHold,
     App,
     DisconnectedError,
+    Message,
     RawHeaders,
     Receive,
     Replayed,
@@ -42,6 +43,8 @@ REMEMBERED_ANSWERS = 2_000
 LONGEST_REMEMBERED = 64 * 1024
 DISCARDED = 4
 """Times the limit that a refused body may be long and still be read to its end, so that its sender hears why."""
+SMALL = 64 * 1024
+"""Bytes that servers hold of any request before the application asks for them."""
 UNPROVEN = ReportOutcome(status=ReportStatus.UNKNOWN)
 """The answer to a report that bears no token and other credentials than the session's: it settles nothing."""
 
@@ -81,9 +84,14 @@ class ReportCall:
 
     async def answer(self, app: App, limiter: anyio.Semaphore) -> None:
         """Answer through the host; what is not plain JSON passes through untouched and stays tracked."""
-        if not may_be_json(list(self._scope["headers"])):
+        if not may_be_json(self._scope["headers"]):
             await app(self._scope, self._receive, self._send)
             return
+        first = await self._receive()
+        if _is_small_and_whole(first, self._wiring.settings.max_report_bytes):
+            await self._answer_body(app, first.get("body", b""))
+            return
+        self._receive = Replayed(first, self._receive)
         async with limiter:
             body = await self._read()
             if body is not None:
@@ -111,7 +119,7 @@ class ReportCall:
         parsed = parse_object(body)
         report = Report.from_json(parsed) if parsed is not None else None
         if parsed is None or report is None:
-            await app(self._scope, Replayed(body, self._receive), self._send)
+            await app(self._scope, Replayed.body(body, self._receive), self._send)
             return
         async with self._answers.locks.hold((report.session_id, report.action_id)):
             may_settle = await self._may_settle(report)
@@ -156,7 +164,7 @@ class ReportCall:
             await host.send(self._send)
 
         hold = AnswerHold(self._send, limit=LONGEST_REMEMBERED, whole=whole)
-        await app(self._scope, Replayed(told, self._receive), hold)
+        await app(self._scope, Replayed.body(told, self._receive), hold)
 
 
 def answer_members(answer: ReportOutcome) -> dict[str, Any]:
@@ -191,6 +199,12 @@ def verdict_json(result: ValidationResult) -> dict[str, Any]:
             for finding in result.findings
         ],
     }
+
+
+def _is_small_and_whole(first: Message, limit: int) -> bool:
+    """Whether a body is there with its first message: it needs no place among those that are held, and no clock."""
+    body = first.get("body", b"")
+    return first["type"] == "http.request" and not first.get("more_body", False) and len(body) <= min(SMALL, limit)
 
 
 def _too_slow(timeout_s: float) -> str:

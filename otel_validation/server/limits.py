@@ -46,4 +46,4 @@ class BodyLimit:
         except DisconnectedError:
             return
         else:
-            await self._app(scope, Replayed(body, receive), send)
+            await self._app(scope, Replayed.body(body, receive), send)
