@@ -144,7 +144,7 @@ class Answer:
     def parsed(self) -> Mapping[str, Any] | None:
         """The JSON object; None for anything else, UTF-16 and UTF-32 included (nothing can be added to those)."""
         try:
-            value = json.loads(self.body.decode("utf-8-sig"))
+            value = json.loads(self.body.decode().removeprefix("\ufeff"))
         except (ValueError, RecursionError):
             return None
         return value if isinstance(value, dict) else None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+PREFIX = f"{semconv.SPAN_DISPATCH} "
 LONGEST_INBOX = 10_000
 """Notes kept for a timer that does not take them in (it has not started, or its loop is held)."""
 
@@ -62,7 +63,7 @@ class DispatchSpanProcessor(SpanProcessor):
     @override
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         """Note a dispatch span of somebody else's."""
-        if not self._active or not span.name.startswith(f"{semconv.SPAN_DISPATCH} ") or _is_ours(span):
+        if not span.name.startswith(PREFIX) or not self._active or _is_ours(span):
             return
         if len(self.inbox) >= LONGEST_INBOX:
             self._overflow()
@@ -111,7 +112,7 @@ def _action_of(span: ReadableSpan, token: str) -> Action:
         value = attributes.get(name)
         return value[:LONGEST_ID] if isinstance(value, str) and value else default
 
-    kind = span.name.removeprefix(f"{semconv.SPAN_DISPATCH} ")
+    kind = span.name.removeprefix(PREFIX)
     timeout_s = finite(attributes.get(semconv.LEASE_TIMEOUT))
     return Action(
         action_id=text(semconv.ACTION_ID, token),

@@ -35,15 +35,31 @@ REMEMBERED_ATTEMPTS = 10_000
 _PROPAGATOR = TraceContextTextMapPropagator()
 _ERROR = Status(StatusCode.ERROR)
 Attributes = Mapping[str, str | bool | int | float]
+NOTHING: Attributes = {}
 Key = tuple[str, str]
 
 
 @dataclass(slots=True)
 class _Replay:
     span: Span
+    context: Context
     replay_id: str
     last_ns: int
     steps: set[Key] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parent:
+    """What the children of a span share: the context they start in, the attributes that say whose they are."""
+
+    context: Context
+    attributes: Attributes
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    span: Span
+    inside: _Parent
 
 
 class Recorder(Observer, ValidationObserver):
@@ -59,7 +75,7 @@ class Recorder(Observer, ValidationObserver):
         self._replays: dict[str, _Replay] = {}
         self._idle: dict[str, None] = {}
         """Replays with no step in progress, the longest idle first: the timer must not walk those that are busy."""
-        self._steps: dict[Key, Span] = {}
+        self._steps: dict[Key, _Step] = {}
         self._dispatches: dict[str, Span] = {}
         self._reports: dict[Key, Span] = {}
         self._validations: dict[Key, Span] = {}
@@ -70,11 +86,11 @@ class Recorder(Observer, ValidationObserver):
     def traceparent(self, token: str) -> str | None:
         """The W3C header of the dispatch span of the attempt with this token; None where there is no valid one."""
         span = self._dispatches.get(token)
-        if span is None:
+        context = None if span is None else span.get_span_context()
+        if context is None or not context.is_valid:
             return None
-        carrier: dict[str, str] = {}
-        _PROPAGATOR.inject(carrier, trace.set_span_in_context(span, Context()))
-        return carrier.get("traceparent")
+        ids = trace.format_trace_id(context.trace_id), trace.format_span_id(context.span_id)
+        return f"00-{ids[0]}-{ids[1]}-{context.trace_flags:02x}"
 
     def start_replay(self, session_id: str, *, replay_id: str, wall_ns: int) -> str:
         """Open the replay's root span now rather than at its first dispatch; returns its trace id (32 hex digits)."""
@@ -125,7 +141,7 @@ class Recorder(Observer, ValidationObserver):
         self._dispatches[delivery.lease.token] = self._start(
             semconv.SPAN_DISPATCH,
             action,
-            parent=step,
+            step,
             kind=SpanKind.PRODUCER,
             links=links,
             start_ns=event.wall_ns,
@@ -153,7 +169,7 @@ class Recorder(Observer, ValidationObserver):
         self._reports[_key(action)] = self._start(
             semconv.SPAN_REPORT,
             action,
-            parent=self._open_step(action, event.wall_ns),
+            self._open_step(action, event.wall_ns),
             kind=SpanKind.CONSUMER,
             links=links,
             start_ns=event.wall_ns,
@@ -166,9 +182,8 @@ class Recorder(Observer, ValidationObserver):
         key = (event.session_id, event.report.action_id)
         span = self._reports.pop(key, None)
         if span is not None:
-            span.set_attribute(semconv.REPORT_STATUS, event.status.value)
-            if event.outcome is not None:
-                span.set_attributes(_outcome_attributes(event.outcome))
+            told = {} if event.outcome is None else _outcome_attributes(event.outcome)
+            span.set_attributes({semconv.REPORT_STATUS: event.status.value, **told})
             span.end(event.wall_ns)
         if event.delivery is not None:
             for token in event.delivery.tokens:
@@ -195,7 +210,7 @@ class Recorder(Observer, ValidationObserver):
         marker = self._start(
             semconv.SPAN_GIVE_UP if gave_up else semconv.SPAN_RESEND,
             action,
-            parent=step,
+            step,
             links=links,
             start_ns=event.wall_ns,
             attributes=attributes,
@@ -232,8 +247,8 @@ class Recorder(Observer, ValidationObserver):
         span = self._start(
             semconv.SPAN_CHECK,
             details.action,
+            _Parent(_inside(self._open_validation(details.action, details.started_ns)), _whose(details.action)),
             name=f"{semconv.SPAN_CHECK} {finding.checker}",
-            parent=self._open_validation(details.action, details.started_ns),
             start_ns=details.started_ns,
             attributes={
                 semconv.CHECKER: finding.checker,
@@ -259,9 +274,8 @@ class Recorder(Observer, ValidationObserver):
         if result.category:
             attributes[semconv.VERDICT_CATEGORY] = result.category.value
         validation = self._open_validation(action, details.started_ns)
-        verdict = self._start(
-            semconv.SPAN_VERDICT, action, parent=validation, start_ns=details.ended_ns, attributes=attributes
-        )
+        parent = _Parent(_inside(validation), _whose(action))
+        verdict = self._start(semconv.SPAN_VERDICT, action, parent, start_ns=details.ended_ns, attributes=attributes)
         verdict.end(details.ended_ns)
         validation.set_attributes(attributes)
         validation.end(details.ended_ns)
@@ -281,7 +295,7 @@ class Recorder(Observer, ValidationObserver):
             span = self._tracer.start_span(
                 semconv.SPAN_REPLAY, context=Context(), start_time=wall_ns, attributes=attributes
             )
-            replay = self._replays[session_id] = _Replay(span, replay_id, wall_ns)
+            replay = self._replays[session_id] = _Replay(span, _inside(span), replay_id, wall_ns)
         replay.last_ns = max(replay.last_ns, wall_ns)
         self._note_idle(session_id, replay)
         return replay
@@ -291,16 +305,18 @@ class Recorder(Observer, ValidationObserver):
         if not replay.steps:
             self._idle[session_id] = None
 
-    def _open_step(self, action: Action, wall_ns: int) -> Span:
+    def _open_step(self, action: Action, wall_ns: int) -> _Parent:
         replay_id = action.payload.get("replay_id")
         replay = self._open_replay(action.session_id, replay_id if isinstance(replay_id, str) else "", wall_ns)
         key = _key(action)
         step = self._steps.get(key)
         if step is None:
-            step = self._steps[key] = self._start(semconv.SPAN_STEP, action, parent=replay.span, start_ns=wall_ns)
+            parent = _Parent(replay.context, _whose(action))
+            span = self._start(semconv.SPAN_STEP, action, parent, start_ns=wall_ns)
+            step = self._steps[key] = _Step(span, _Parent(_inside(span), parent.attributes))
             replay.steps.add(key)
             self._idle.pop(key[0], None)
-        return step
+        return step.inside
 
     def _open_validation(self, action: Action, started_ns: int) -> Span:
         key = _key(action)
@@ -308,9 +324,10 @@ class Recorder(Observer, ValidationObserver):
         if span is None:
             report = self._reports.get(key)
             links = [_link(report.get_span_context(), semconv.LINK_REPORT)] if report is not None else []
-            span = self._validations[key] = self._start(
-                semconv.SPAN_VALIDATE, action, parent=self._steps.get(key), links=links, start_ns=started_ns
-            )
+            step = self._steps.get(key)
+            parent = _Parent(Context(), _whose(action)) if step is None else step.inside
+            span = self._start(semconv.SPAN_VALIDATE, action, parent, links=links, start_ns=started_ns)
+            self._validations[key] = span
         return span
 
     def _end_step(self, key: Key, wall_ns: int, *, error: str | None = None) -> None:
@@ -321,7 +338,7 @@ class Recorder(Observer, ValidationObserver):
             replay.last_ns = max(replay.last_ns, wall_ns)
             self._note_idle(key[0], replay)
         if step is not None:
-            _end(step, wall_ns, error)
+            _end(step.span, wall_ns, error)
 
     def _end_dispatch(self, token: str, wall_ns: int | None, *, error: str | None = None) -> None:
         span = self._dispatches.pop(token, None)
@@ -336,27 +353,21 @@ class Recorder(Observer, ValidationObserver):
         self,
         operation: str,
         action: Action,
+        parent: _Parent,
         *,
-        parent: Span | None,
         start_ns: int,
         name: str | None = None,
         kind: SpanKind = SpanKind.INTERNAL,
         links: Sequence[Link] = (),
-        attributes: Attributes | None = None,
+        attributes: Attributes = NOTHING,
     ) -> Span:
         return self._tracer.start_span(
             name or semconv.span_name(operation, action.type),
-            context=Context() if parent is None else trace.set_span_in_context(parent, Context()),
+            context=parent.context,
             kind=kind,
             links=links,
             start_time=start_ns,
-            attributes={
-                semconv.ACTION_ID: semconv.text(action.action_id),
-                semconv.ACTION_TYPE: semconv.type_name(action.type),
-                semconv.SESSION_ID: semconv.text(action.session_id),
-                semconv.MACHINE_ID: semconv.text(action.machine_id),
-                **(attributes or {}),
-            },
+            attributes={**parent.attributes, **attributes},
         )
 
     def _attempt_links(self, tokens: Sequence[str], kind: str) -> list[Link]:
@@ -369,6 +380,19 @@ class Recorder(Observer, ValidationObserver):
     def _http_link() -> list[Link]:
         context = trace.get_current_span().get_span_context()
         return [_link(context, semconv.LINK_HTTP)] if context.is_valid else []
+
+
+def _inside(span: Span) -> Context:
+    return trace.set_span_in_context(span, Context())
+
+
+def _whose(action: Action) -> Attributes:
+    return {
+        semconv.ACTION_ID: semconv.text(action.action_id),
+        semconv.ACTION_TYPE: semconv.type_name(action.type),
+        semconv.SESSION_ID: semconv.text(action.session_id),
+        semconv.MACHINE_ID: semconv.text(action.machine_id),
+    }
 
 
 def _key(action: Action) -> Key:

@@ -81,6 +81,8 @@ LONGEST_VALUE = 256
 
 def text(value: str) -> str:
     """A text as an attribute's value: capped, and valid UTF-8 (a lone surrogate would lose its whole export batch)."""
+    if len(value) <= LONGEST_VALUE and value.isascii():
+        return value
     return value[:LONGEST_VALUE].encode("utf-8", "replace").decode("utf-8")
 
 
