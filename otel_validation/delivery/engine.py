@@ -36,7 +36,7 @@ from otel_validation.delivery.outcome import (
     ReportStatus,
 )
 from otel_validation.delivery.policy import DeliveryPolicy
-from otel_validation.delivery.session import Gate, Session, Standing
+from otel_validation.delivery.session import Expiry, Gate, Session, Standing
 from otel_validation.errors import UnknownDeadLetterError, UnknownSessionError
 from otel_validation.validation.routing import Mode, Route, RoutingPolicy, decide
 from otel_validation.validation.verdict import ValidationResult, Verdict
@@ -312,10 +312,14 @@ class Engine:
         if not self.policy.enabled:
             return None
         began, counts = stopwatch(), {"orphans": 0, "resent": 0, "given_up": 0, "failed": 0}
-        while due := await self._store.due(self._clock.now(), CLAIM_BATCH):
+        more = True
+        while more:
+            due = await self._store.due(self._clock.now(), CLAIM_BATCH)
             for session_id in due:
                 await self._expire_session(session_id, counts)
-            await checkpoint()  # ten thousand leases that end at one instant must not hold the loop
+            more = len(due) == CLAIM_BATCH
+            if more:
+                await checkpoint()  # ten thousand leases that end at one instant must not hold the loop
         if not timer and not any(counts.values()):
             return None
         scanned = Scanned(
@@ -350,16 +354,8 @@ class Engine:
         for expiry in expiries:
             counts["orphans"] += expiry.orphan.state is DeliveryState.IN_FLIGHT
             counts["given_up" if expiry.dead is not None else "resent"] += 1
-            self.observers.orphaned(
-                Orphaned(
-                    session_id=session_id,
-                    wall_ns=wall_ns,
-                    orphan=expiry.orphan,
-                    dead=expiry.dead,
-                    age_s=now - expiry.orphan.first_dispatched_at,
-                    lateness_s=0.0 if (due := expiry.orphan.due_at) is None else now - due,
-                )
-            )
+            if self.observers.listen("orphaned"):
+                self.observers.orphaned(_orphaned(session_id, expiry, now, wall_ns))
         if pause is not None:
             self._pause_changed(session_id, pause)
         self._news.notify(session_id)
@@ -469,3 +465,15 @@ class Engine:
     async def _must_know(self, session_id: str) -> None:
         if not await self._store.known(session_id):
             raise UnknownSessionError(session_id)
+
+
+def _orphaned(session_id: str, expiry: Expiry, now: float, wall_ns: int) -> Orphaned:
+    orphan = expiry.orphan
+    return Orphaned(
+        session_id=session_id,
+        wall_ns=wall_ns,
+        orphan=orphan,
+        dead=expiry.dead,
+        age_s=now - orphan.first_dispatched_at,
+        lateness_s=0.0 if orphan.due_at is None else now - orphan.due_at,
+    )

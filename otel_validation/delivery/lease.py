@@ -133,6 +133,21 @@ class Delivery:
             unpolled_until=unpolled_until,
         )
 
+    def judged(self, until: float | None, *, state: DeliveryState | None = None) -> Delivery:
+        """A report is being judged until then (None: no more), perhaps with a new state."""
+        return Delivery(
+            self.action,
+            state or self.state,
+            retry=self.retry,
+            attempts=self.attempts,
+            lease=self.lease,
+            former=self.former,
+            first_dispatched_at=self.first_dispatched_at,
+            judged_until=until,
+            yields=self.yields,
+            unpolled_until=self.unpolled_until,
+        )
+
     def given_up(self) -> Delivery:
         """The last allowed attempt expired, or nobody came for it."""
         return replace(self, state=DeliveryState.DEAD, judged_until=None, unpolled_until=None)

@@ -147,6 +147,10 @@ class Observers(Observer):
             if getattr(tell, "__func__", None) is not getattr(Observer, hook):
                 self._told[hook].append(tell)
 
+    def listen(self, hook: str) -> bool:
+        """Whether anybody overrides `hook`: an event that nobody hears need not be made."""
+        return bool(self._told[hook])
+
     def _tell(self, hook: str, event: Event) -> None:
         for tell in self._told[hook]:
             try:

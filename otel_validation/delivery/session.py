@@ -154,7 +154,7 @@ class Session:
 
     def hold_for_judging(self, action_id: str, *, until: float) -> Delivery:
         """A report is being judged: neither expire nor hand out the action before `until`."""
-        delivery = replace(self.live[action_id], judged_until=until)
+        delivery = self.live[action_id].judged(until)
         self.live[action_id] = delivery
         return delivery
 
@@ -167,7 +167,7 @@ class Session:
         if standing is Standing.LATE_SUPERSEDED and outcome.confirmed:
             return ReportStatus.STALE_ADOPTED, self._close(action_id, outcome)
         if standing is Standing.LATE_SUPERSEDED:
-            self.live[action_id] = replace(self.live[action_id], judged_until=None)
+            self.live[action_id] = self.live[action_id].judged(None)
             return ReportStatus.STALE_REJECTED, None
         return self.refusal(standing), None
 
@@ -357,7 +357,7 @@ class Session:
             del settled[next(iter(settled))]
         self.settled = settled
         state = DeliveryState.SETTLED if outcome is not None else DeliveryState.CANCELLED
-        return replace(delivery, state=state, judged_until=None)
+        return delivery.judged(None, state=state)
 
 
 def dead_letter_id(session_id: str, action_id: str, retry: int) -> str:

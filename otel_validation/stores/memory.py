@@ -120,10 +120,12 @@ class MemoryStore:
         del self._sessions[oldest]
 
     def _index_tokens(self, session: Session) -> None:
-        running = tuple(
-            d.lease.token for d in session.live.values() if d.state is DeliveryState.IN_FLIGHT and d.lease is not None
-        )
         before = self._running.get(session.session_id, ())
+        if not (session.live or before):
+            return
+        running = tuple(
+            [d.lease.token for d in session.live.values() if d.state is DeliveryState.IN_FLIGHT and d.lease is not None]
+        )
         if running == before:
             return
         for token in before:
