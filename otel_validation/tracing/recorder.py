@@ -147,8 +147,8 @@ class Recorder(Observer, ValidationObserver):
             start_ns=event.wall_ns,
             attributes={
                 semconv.DISPATCH_ATTEMPT: delivery.attempts,
-                semconv.DISPATCH_RETRY: delivery.retry,
-                semconv.DISPATCH_REDELIVERED: delivery.attempts > 1,
+                **({semconv.DISPATCH_RETRY: delivery.retry} if delivery.retry else {}),
+                **({semconv.DISPATCH_REDELIVERED: True} if delivery.attempts > 1 else {}),
                 semconv.LEASE_TIMEOUT: delivery.lease.timeout_s,
                 semconv.MESSAGING_SYSTEM: semconv.SYSTEM,
                 semconv.MESSAGING_OPERATION: "send",

@@ -70,8 +70,6 @@ async def test_the_attributes_of_an_accepted_report():
     assert dispatch == {
         **common,
         "rpa.dispatch.attempt": 1,
-        "rpa.dispatch.retry": 0,
-        "rpa.dispatch.redelivered": False,
         "rpa.lease.visibility_timeout_s": 30.0,
         "messaging.system": "rpa",
         "messaging.operation.type": "send",
@@ -402,6 +400,16 @@ async def test_ended_attempts_are_forgotten_at_last(monkeypatch):
         ticket = await studio.dispatch(f"a{number}")
         await studio.engine.report(a_report(f"a{number}", ticket.lease.token))
     assert len(studio.recorder._ended) == 3
+
+
+async def test_a_business_retry_is_numbered_and_no_resend():
+    studio = Studio()
+    for _ in range(2):
+        ticket = await studio.dispatch()
+        await studio.engine.report(a_report(token=ticket.lease.token))
+    first, second = (span.attributes for span in studio.spans if span.name == "dispatch click")
+    assert (first.get("rpa.dispatch.retry"), second["rpa.dispatch.retry"]) == (None, 1)
+    assert "rpa.dispatch.redelivered" not in second
 
 
 async def test_a_recorder_that_fails_changes_nothing(monkeypatch, caplog):
