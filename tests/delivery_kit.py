@@ -14,7 +14,7 @@ from otel_validation.delivery.engine import Engine, Forward, PollAnswer, Ticket
 from otel_validation.delivery.observer import Event, Observer
 from otel_validation.stores.memory import MemoryStore
 from otel_validation.validation.report import Report
-from otel_validation.validation.verdict import FailureCategory, ValidationResult, Verdict
+from otel_validation.validation.verdict import FailureCategory, Finding, ValidationResult, Verdict
 
 if TYPE_CHECKING:
     from otel_validation.delivery.policy import DeliveryPolicy
@@ -165,3 +165,14 @@ def a_desk(
         new_token=lambda: f"t{next(numbers)}",
     )
     return Desk(engine, clock, store, seen, judge)
+
+
+def a_finding(verdict=Verdict.COMPLETE, confidence=0.9, *, verified=True, category=None, checker="it"):
+    return Finding(
+        checker=checker,
+        verdict=verdict,
+        confidence=confidence,
+        reasoning=f"{verdict.value} {confidence}",
+        category=category,
+        verified=verified,
+    )

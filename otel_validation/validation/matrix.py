@@ -1,20 +1,102 @@
-"""Which checkers judge which action type (the seeds' matrices, as data)."""
+"""Which checkers judge which action type: the seeds' matrices, as data (validator seeds, sections 4 and 5)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-MATRIX: Mapping[str, tuple[str, ...]] = MappingProxyType(
+if TYPE_CHECKING:
+    from otel_validation.delivery.action import Action
+
+JUDGE = "llm_judge"
+"""The checker that is a language model; no other costs seconds or leaves the process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """How one action type is judged.
+
+    Every one of `checks` that has a say is run. Where they leave it open, those of `then` are asked one after the
+    other until one decides. `budget_s` and `then_budget_s` bound the time that each of the two may take in all; a
+    checker past it gives CONTINUE, not verified.
+    """
+
+    checks: tuple[str, ...] = ()
+    then: tuple[str, ...] = ()
+    budget_s: float = 3.0
+    then_budget_s: float = 15.0
+
+    @property
+    def checkers(self) -> tuple[str, ...]:
+        """Every checker named."""
+        return (*self.checks, *self.then)
+
+
+NOTHING = Row()
+"""A type without a row has nothing to judge it: the agent's word stands."""
+
+_ON_SCREEN = ("dialog_presence", "pixel_diff")
+_SCHEMA = Row(checks=("json_schema",), then=(JUDGE,), budget_s=1.0)
+_STORED = Row(checks=("json_schema",), budget_s=1.0)
+
+MATRIX: Mapping[str, Row] = MappingProxyType(
     {
-        "click": ("ocr_roi",),
-        "double_click": ("ocr_roi",),
-        "right_click": ("ocr_roi",),
+        "click": Row(checks=("ocr_roi", "window_focus", *_ON_SCREEN), then=("similarity", JUDGE)),
+        "double_click": Row(checks=("title_bar", "ocr_roi", *_ON_SCREEN), then=("similarity", JUDGE)),
+        "right_click": Row(checks=("ocr_roi", *_ON_SCREEN), then=(JUDGE,)),
+        "type": Row(checks=("window_focus", *_ON_SCREEN), then=("ocr_roi", JUDGE)),
+        "type_secret": Row(checks=("pixel_diff",), budget_s=1.0),
+        "key_combo": Row(checks=("title_bar", "window_focus", "dialog_presence"), then=(JUDGE,)),
+        "scroll": Row(checks=("similarity",), then=("pixel_diff",), budget_s=1.0),
+        "wait": Row(checks=("ocr_roi", *_ON_SCREEN), then=(JUDGE,), budget_s=5.0),
+        "verify_screen": Row(checks=("ocr_roi", *_ON_SCREEN), then=(JUDGE,), budget_s=5.0),
+        "extract_text": _SCHEMA,
+        "extract_text_scroll": _SCHEMA,
+        "extract_table": _SCHEMA,
+        "screenshot_evidence": Row(checks=("window_focus", "title_bar"), budget_s=1.0),
+        "t2a_decision": _STORED,
+        "pause_for_human": NOTHING,
+        "paste_and_execute": Row(checks=("window_focus", *_ON_SCREEN), then=("ocr_roi", JUDGE)),
+        "db_save_data": _STORED,
+        "db_read_data": _STORED,
+        "import_excel": _STORED,
+        "visual_condition": Row(then=(JUDGE,)),
+        "ai_*": _SCHEMA,
     }
 )
-"""Checkers by action type, in order. A type that is not here has nothing to judge it: the agent's word stands."""
+"""Rows by action type; a name that ends in `*` stands for every type that begins so and has no row of its own."""
 
-BUDGETS_S: Mapping[str, float] = MappingProxyType({"click": 3.0, "double_click": 3.0, "right_click": 3.0})
-"""The longest one checker may take, by action type; one past it gives CONTINUE, not verified."""
+ALIASES: Mapping[str, str] = MappingProxyType(
+    {
+        "click_anchor": "click",
+        "double_click_anchor": "double_click",
+        "right_click_anchor": "right_click",
+        "type_text": "type",
+        "keyboard_shortcut": "key_combo",
+        "scroll_to_anchor": "scroll",
+        "wait_for_anchor": "wait",
+    }
+)
+"""The workflow editor's names of the agents' types (validator seed, section 5)."""
 
-DEFAULT_BUDGET_S = 5.0
+BUTTONS: Mapping[str, str] = MappingProxyType({"double": "double_click", "right": "right_click"})
+"""A click whose `button` says so is one of these (validator seed, section 5)."""
+
+
+def row_of(action: Action, matrix: Mapping[str, Row] = MATRIX) -> Row:
+    """The row that judges `action`: of its type, else of what its type is an alias of, else of a `*` that fits.
+
+    A plain click with `"button": "double"` or `"right"` is judged as that.
+    """
+    kind = action.type if action.type in matrix else ALIASES.get(action.type, action.type)
+    if kind == "click":
+        button = action.payload.get("button")
+        kind = BUTTONS.get(button, kind) if isinstance(button, str) else kind
+    if kind in matrix:
+        return matrix[kind]
+    fits = (name for name in matrix if name.endswith("*") and fnmatchcase(kind, name))
+    longest = max(fits, key=len, default=None)
+    return NOTHING if longest is None else matrix[longest]

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
 
 from otel_validation.clock import Clock, SystemClock, stopwatch
-from otel_validation.validation.matrix import BUDGETS_S, DEFAULT_BUDGET_S, MATRIX
+from otel_validation.validation.fold import fold, nothing_to_judge
+from otel_validation.validation.matrix import MATRIX, row_of
 from otel_validation.validation.verdict import FailureCategory, Finding, ValidationResult, Verdict
 
 if TYPE_CHECKING:
     from otel_validation.delivery.action import Action
     from otel_validation.validation.checker import Checker, Subject
+    from otel_validation.validation.matrix import Row
     from otel_validation.validation.report import Report
 
 logger = logging.getLogger(__name__)
@@ -76,9 +78,13 @@ class _Run:
 class Validator:
     """Judges reports.
 
-    `checkers` by name; `matrix` names those of each action type in order; `budgets_s` bounds each checker's time by
-    action type, waiting for a thread included. At most `workers` checks run at once, in threads; more of them wait.
-    Where `workers` threads are stuck in checks past their budget, no more are started until one ends.
+    `checkers` by name; `matrix` says which of them judge an action type, and within which time, waiting for a thread
+    included. At most `workers` checks run at once, in threads; more of them wait. Where `workers` threads are stuck in
+    checks past their budget, no more are started until one ends.
+
+    A verdict that is CONTINUE, or whose confidence is under `escalate_below` (0.55, validator seed section 9), is left
+    open: the row's further checkers are asked. `force` answers every report that way, and checks nothing: a switch for
+    trying out a host, logged at start.
     """
 
     def __init__(
@@ -86,8 +92,9 @@ class Validator:
         checkers: Iterable[Checker],
         *,
         subject: Callable[[Action, Report], Subject],
-        matrix: Mapping[str, tuple[str, ...]] = MATRIX,
-        budgets_s: Mapping[str, float] = BUDGETS_S,
+        matrix: Mapping[str, Row] = MATRIX,
+        escalate_below: float = 0.55,
+        force: Verdict | None = None,
         clock: Clock | None = None,
         observer: ValidationObserver | None = None,
         workers: int = 4,
@@ -95,13 +102,21 @@ class Validator:
         self._checkers = {checker.name: checker for checker in checkers}
         self._subject = subject
         self._matrix = matrix
-        self._budgets_s = budgets_s
+        self._escalate_below = escalate_below
+        self._force = force
         self._clock = clock or SystemClock()
         self._observers = [] if observer is None else [observer]
         self._workers = workers
         self._limiter: anyio.CapacityLimiter | None = None
         self._stuck: list[_Run] = []
         self.warm = False
+        if force is not None:
+            logger.warning("every report is answered %r without being looked at: a verdict is forced", force.value)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The checkers that it has."""
+        return tuple(self._checkers)
 
     def observe(self, observer: ValidationObserver) -> None:
         """Tell `observer` too, from now on."""
@@ -119,14 +134,19 @@ class Validator:
         Nothing to judge (no checker for the type, no evidence it could use) gives `validated=False`. A claimed
         success that carries an error contradicts itself and is never COMPLETE (field case G01).
         """
+        row = row_of(action, self._matrix)
+        if self._force is not None or not row.checkers:
+            return nothing_to_judge(report) if self._force is None else _forced(self._force)
         subject = self._subject(action, report)
-        checkers = [self._checkers[name] for name in self._matrix.get(action.type, ()) if name in self._checkers]
-        checkers = [checker for checker in checkers if _applies(checker, subject)]
-        if not checkers:
-            return _nothing_to_judge(report)
+        first, then = ([c for c in self._named(names) if _applies(c, subject)] for names in (row.checks, row.then))
+        if not (first or then):
+            return nothing_to_judge(report)
         began, started_ns = stopwatch(), self._clock.wall_ns()
-        findings = [await self._check(checker, subject) for checker in checkers]
-        result = fold(findings, report, elapsed_ms=(stopwatch() - began) * 1e3)
+        findings = await self._check_all(first, subject, row.budget_s)
+        result = fold(findings, report)
+        if then and self._is_open(result):
+            result = await self._ask_on(then, subject, row.then_budget_s, result)
+        result = replace(result, elapsed_ms=(stopwatch() - began) * 1e3)
         self._tell(
             "validated",
             ValidationDetails(
@@ -139,13 +159,38 @@ class Validator:
         )
         return result
 
-    async def _check(self, checker: Checker, subject: Subject) -> Finding:
+    def _named(self, names: Iterable[str]) -> list[Checker]:
+        return [self._checkers[name] for name in names if name in self._checkers]
+
+    async def _check_all(self, checkers: list[Checker], subject: Subject, budget_s: float) -> list[Finding]:
+        ends = stopwatch() + budget_s
+        return [await self._check(checker, subject, ends - stopwatch(), budget_s) for checker in checkers]
+
+    async def _ask_on(
+        self, checkers: list[Checker], subject: Subject, budget_s: float, result: ValidationResult
+    ) -> ValidationResult:
+        """Ask further checkers while it is open; the first that decides outweighs those that could not."""
+        ends = stopwatch() + budget_s
+        for checker in checkers:
+            finding = await self._check(checker, subject, ends - stopwatch(), budget_s)
+            findings = (*result.findings, finding)
+            decides = finding.verified and finding.verdict is not Verdict.CONTINUE
+            if decides or not result.findings:
+                result = fold([finding], subject.report)
+            result = replace(result, findings=findings)
+            if not self._is_open(result):
+                break
+        return result
+
+    def _is_open(self, result: ValidationResult) -> bool:
+        return result.verdict is Verdict.CONTINUE or result.confidence < self._escalate_below
+
+    async def _check(self, checker: Checker, subject: Subject, left_s: float, budget_s: float) -> Finding:
         started_ns = self._clock.wall_ns()
-        budget_s = self._budgets_s.get(subject.action.type, DEFAULT_BUDGET_S)
-        finding, failure = _unsure(checker.name, f"took longer than {budget_s:g} s"), TIMED_OUT
+        finding, failure = _unsure(checker.name, f"not done within the {budget_s:g} s of its type"), TIMED_OUT
         try:
-            if not self._all_stuck():
-                with anyio.move_on_after(budget_s):
+            if left_s > 0 and not self._all_stuck():
+                with anyio.move_on_after(left_s):
                     finding, failure = await self._in_thread(checker, subject), ""
         except Exception:
             logger.exception("checker %s crashed; the report counts as not confirmed", checker.name)
@@ -186,35 +231,12 @@ class Validator:
         return len(self._stuck) >= self._workers
 
 
-def fold(findings: list[Finding], report: Report, *, elapsed_ms: float) -> ValidationResult:
-    """One verdict of several findings.
-
-    The rule: a verified TERMINATE wins over everything, the surest first; then anything that is not a verified
-    COMPLETE makes CONTINUE; COMPLETE needs every finding to be COMPLETE and verified, and at least one. Confidence is
-    that of the finding that decided.
-    """
-    if not findings:
-        return _nothing_to_judge(report)
-    stops = [f for f in findings if f.verdict is Verdict.TERMINATE and f.verified]
-    unsure = [f for f in findings if f.verdict is not Verdict.COMPLETE or not f.verified]
-    decisive = max(stops, key=lambda f: f.confidence, default=None) or next(iter(unsure), None)
-    if decisive is None:
-        decisive = min(findings, key=lambda f: f.confidence)
-    verdict, category, reasoning = decisive.verdict, decisive.category, decisive.reasoning
-    verified = decisive.verified
-    if not verified:
-        verdict = Verdict.CONTINUE
-    if verdict is Verdict.COMPLETE and report.success is True and report.error:
-        verdict, category, verified = Verdict.CONTINUE, FailureCategory.UNKNOWN, False
-        reasoning = "the agent claims a success and reports an error"
+def _forced(verdict: Verdict) -> ValidationResult:
     return ValidationResult(
         verdict=verdict,
-        confidence=decisive.confidence,
-        reasoning=reasoning,
-        category=category,
-        verified=verified,
-        findings=tuple(findings),
-        elapsed_ms=elapsed_ms,
+        confidence=1.0,
+        reasoning="the verdict is forced (RPA_VALIDATOR_FORCE_VERDICT): nothing was looked at",
+        category=None if verdict is Verdict.COMPLETE else FailureCategory.UNKNOWN,
     )
 
 
@@ -235,16 +257,4 @@ def _unsure(checker: str, reasoning: str) -> Finding:
         reasoning=reasoning,
         category=FailureCategory.UNKNOWN,
         verified=False,
-    )
-
-
-def _nothing_to_judge(report: Report) -> ValidationResult:
-    contradiction = report.success is True and report.error
-    return ValidationResult(
-        verdict=Verdict.CONTINUE,
-        confidence=0.0,
-        reasoning="the agent claims a success and reports an error" if contradiction else "nothing to judge",
-        category=FailureCategory.UNKNOWN if contradiction else None,
-        verified=False,
-        validated=bool(contradiction),
     )

@@ -72,3 +72,9 @@ class ValidationResult:
     validated: bool = True
     findings: tuple[Finding, ...] = ()
     elapsed_ms: float = 0.0
+
+    @property
+    def conflict(self) -> bool:
+        """Whether one checker saw the effect and another, sure of it too, did not."""
+        seen = {finding.verdict for finding in self.findings if finding.verified}
+        return Verdict.COMPLETE in seen and len(seen) > 1

@@ -12,8 +12,10 @@ from otel_validation.delivery.outcome import Pause, ReportStatus
 from otel_validation.delivery.policy import DeliveryPolicy
 from otel_validation.delivery.session import Session
 from otel_validation.stores.memory import MemoryStore
+from otel_validation.validation.fold import fold
+from otel_validation.validation.matrix import Row
 from otel_validation.validation.routing import RoutingPolicy, decide
-from otel_validation.validation.validator import Validator, fold
+from otel_validation.validation.validator import Validator
 from otel_validation.validation.verdict import Finding, ValidationResult, Verdict
 
 pytestmark = pytest.mark.anyio
@@ -248,7 +250,7 @@ def test_no_schema_is_not_complete():
     )
     seen = Finding(checker="it", verdict=Verdict.COMPLETE, confidence=0.9, reasoning="seen")
     for findings in ([for_want_of_a_schema], [seen, for_want_of_a_schema]):
-        result = fold(findings, a_report(), elapsed_ms=0.0)
+        result = fold(findings, a_report())
         assert (result.verdict, result.verified) == (Verdict.CONTINUE, False)
 
 
@@ -262,7 +264,7 @@ async def test_an_exploding_checker_is_not_skipped():
     fine = _Checker(Finding(checker="it", verdict=Verdict.COMPLETE, confidence=0.9, reasoning="seen"))
     exploding = _Checker(RuntimeError("boom"))
     exploding.name = "exploding"
-    validator = Validator([fine, exploding], subject=_Subject, matrix={"click": ("it", "exploding")})
+    validator = Validator([fine, exploding], subject=_Subject, matrix={"click": Row(checks=("it", "exploding"))})
     result = await validator.validate(an_action(), a_report())
     assert (result.verdict, result.verified, len(result.findings)) == (Verdict.CONTINUE, False, 2)
 

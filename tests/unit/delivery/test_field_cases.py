@@ -21,6 +21,7 @@ from delivery_kit import (
 from otel_validation.delivery.engine import Engine, Held, Ticket
 from otel_validation.delivery.lease import GiveUpCause
 from otel_validation.delivery.outcome import Pause, PauseReason, ReportStatus
+from otel_validation.validation.matrix import Row
 from otel_validation.validation.validator import Validator
 from otel_validation.validation.verdict import Finding, Verdict
 
@@ -281,7 +282,7 @@ async def test_c14_a_checker_that_blocks_its_thread_does_not_block_the_engine():
             """Nothing."""
 
     desk = a_desk()
-    validator = Validator([Stuck()], subject=_Subject, matrix={"slow": ("stuck",)})
+    validator = Validator([Stuck()], subject=_Subject, matrix={"slow": Row(checks=("stuck",), budget_s=5.0)})
     engine = Engine(desk.store, judge=validator.validate, clock=desk.clock, observer=desk.seen)
     ticket = await engine.dispatch(an_action(kind="slow"))
     assert ticket is not None

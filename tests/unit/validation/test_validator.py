@@ -6,35 +6,19 @@ import threading
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from delivery_kit import a_report, an_action
+from delivery_kit import a_finding, a_report, an_action
 
 from otel_validation.clock import VirtualClock
-from otel_validation.validation.matrix import BUDGETS_S, MATRIX
-from otel_validation.validation.validator import ValidationObserver, Validator, fold
-from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
+from otel_validation.validation.matrix import Row
+from otel_validation.validation.validator import ValidationObserver, Validator
+from otel_validation.validation.verdict import FailureCategory, Verdict
 
 pytestmark = pytest.mark.anyio
 
 
-def finding(verdict=Verdict.COMPLETE, confidence=0.9, *, verified=True, category=None, checker="it"):
-    return Finding(
-        checker=checker,
-        verdict=verdict,
-        confidence=confidence,
-        reasoning=f"{verdict.value} {confidence}",
-        category=category,
-        verified=verified,
-    )
-
-
-SEEN = finding()
-STOP = finding(Verdict.TERMINATE, 0.8, category=FailureCategory.WRONG_TARGET)
-SURER_STOP = finding(Verdict.TERMINATE, 0.95, category=FailureCategory.WRONG_APPLICATION)
-UNSURE = finding(Verdict.CONTINUE, 0.4, verified=False, category=FailureCategory.UNKNOWN)
-LOADING = finding(Verdict.CONTINUE, 0.6, category=FailureCategory.UI_LOADING)
-GUESSED_STOP = finding(Verdict.TERMINATE, 0.9, verified=False, category=FailureCategory.WRONG_TARGET)
-SURELY_GUESSED = finding(Verdict.COMPLETE, 0.99, verified=False)
-GUESSED = finding(Verdict.COMPLETE, 0.5, verified=False)
+SEEN = a_finding()
+STOP = a_finding(Verdict.TERMINATE, 0.8, category=FailureCategory.WRONG_TARGET)
+OPEN = a_finding(Verdict.CONTINUE, 0.4, category=FailureCategory.OCR_TEXT_MISSING)
 
 
 class Subject:
@@ -76,38 +60,14 @@ class Seen(ValidationObserver):
         self.validations.append(details)
 
 
-def a_validator(*checkers, **options):
-    names = tuple(checker.name for checker in checkers)
-    return Validator(checkers, subject=Subject, **{"matrix": {"click": names}, **options})
-
-
-@pytest.mark.parametrize(
-    ("findings", "verdict", "category", "verified", "confidence"),
-    [
-        ([SEEN], Verdict.COMPLETE, None, True, 0.9),
-        ([SEEN, finding(confidence=0.8)], Verdict.COMPLETE, None, True, 0.8),
-        ([SEEN, STOP], Verdict.TERMINATE, FailureCategory.WRONG_TARGET, True, 0.8),
-        ([STOP, SURER_STOP, LOADING], Verdict.TERMINATE, FailureCategory.WRONG_APPLICATION, True, 0.95),
-        ([UNSURE, STOP], Verdict.TERMINATE, FailureCategory.WRONG_TARGET, True, 0.8),
-        ([SEEN, LOADING], Verdict.CONTINUE, FailureCategory.UI_LOADING, True, 0.6),
-        ([UNSURE, SEEN], Verdict.CONTINUE, FailureCategory.UNKNOWN, False, 0.4),
-        ([UNSURE, LOADING], Verdict.CONTINUE, FailureCategory.UNKNOWN, False, 0.4),
-        ([GUESSED_STOP, SEEN], Verdict.CONTINUE, FailureCategory.WRONG_TARGET, False, 0.9),
-        ([GUESSED], Verdict.CONTINUE, None, False, 0.5),
-        ([SEEN, GUESSED], Verdict.CONTINUE, None, False, 0.5),
-        ([SEEN, SURELY_GUESSED], Verdict.CONTINUE, None, False, 0.99),
-    ],
-)
-def test_the_fold(findings, verdict, category, verified, confidence):
-    result = fold(findings, a_report(), elapsed_ms=1.5)
-    assert (result.verdict, result.category) == (verdict, category)
-    assert (result.verified, result.confidence) == (verified, confidence)
-    assert (result.validated, result.findings, result.elapsed_ms) == (True, tuple(findings), 1.5)
-
-
-def test_no_findings_are_never_complete():
-    result = fold([], a_report(), elapsed_ms=0.0)
-    assert (result.verdict, result.verified, result.validated) == (Verdict.CONTINUE, False, False)
+def a_validator(*checkers, then=(), budget_s=10.0, **options):
+    row = Row(
+        checks=tuple(checker.name for checker in checkers),
+        then=tuple(checker.name for checker in then),
+        budget_s=budget_s,
+        then_budget_s=budget_s,
+    )
+    return Validator((*checkers, *then), subject=Subject, **{"matrix": {"click": row}, **options})
 
 
 @pytest.mark.parametrize(
@@ -139,8 +99,8 @@ async def test_g01_a_contradiction_with_nothing_to_judge_is_judged_by_itself():
     [
         a_validator(),
         a_validator(It(applies=False)),
-        a_validator(It(), matrix={"type": ("it",)}),
-        a_validator(It(), matrix={"click": ("not installed",)}),
+        a_validator(It(), matrix={"type": Row(checks=("it",))}),
+        a_validator(It(), matrix={"click": Row(checks=("not installed",))}),
     ],
     ids=["no checkers", "none applies", "not this type", "not installed"],
 )
@@ -172,7 +132,7 @@ async def test_a_checker_past_its_budget_confirms_nothing():
     seen, release = Seen(), threading.Event()
     slow = It(lambda: release.wait(10) and SEEN)
     try:
-        validator = a_validator(slow, budgets_s={"click": 0.01}, observer=seen)
+        validator = a_validator(slow, budget_s=0.01, observer=seen)
         result = await validator.validate(an_action(), a_report())
     finally:
         release.set()
@@ -183,7 +143,7 @@ async def test_a_checker_past_its_budget_confirms_nothing():
 async def test_stuck_checkers_do_not_pile_up_threads_and_recover():
     seen, release = Seen(), threading.Event()
     slow = It(lambda: release.wait(10) and SEEN)
-    validator = a_validator(slow, budgets_s={"click": 0.01}, observer=seen, workers=2)
+    validator = a_validator(slow, budget_s=0.01, observer=seen, workers=2)
     try:
         for _ in range(6):
             assert (await validator.validate(an_action(), a_report())).verdict is Verdict.CONTINUE
@@ -194,7 +154,7 @@ async def test_stuck_checkers_do_not_pile_up_threads_and_recover():
     with anyio.fail_after(10):
         while validator._all_stuck():
             await checkpoint()
-    validator._budgets_s = {"click": 10.0}
+    validator._matrix = {"click": Row(checks=("it",), budget_s=10.0)}
     assert (await validator.validate(an_action(), a_report())).verdict is Verdict.COMPLETE
 
 
@@ -210,7 +170,7 @@ async def test_no_more_checks_run_at_once_than_there_are_workers():
             counts[0] -= 1
         return SEEN
 
-    validator = a_validator(It(busy), workers=2, budgets_s={"click": 10.0})
+    validator = a_validator(It(busy), workers=2)
     async with anyio.create_task_group() as group:
         for _ in range(6):
             group.start_soon(validator.validate, an_action(), a_report())
@@ -266,5 +226,71 @@ async def test_warming_up_happens_once_per_checker_in_a_thread():
     assert all(checker.warmed not in (0, threading.get_ident()) for checker in checkers)
 
 
-def test_every_type_in_the_matrix_has_a_budget():
-    assert set(MATRIX) <= set(BUDGETS_S)
+async def test_the_budget_is_the_types_whatever_the_number_of_checkers():
+    """A checker that spends it leaves nothing for the next: that one is not started, and confirms nothing."""
+    seen, release = Seen(), threading.Event()
+    slow, late = It(lambda: release.wait(10) and SEEN, name="slow"), It(name="late")
+    try:
+        result = await a_validator(slow, late, budget_s=0.01, observer=seen).validate(an_action(), a_report())
+    finally:
+        release.set()
+    assert [details.failure for details in seen.checks] == ["timed_out", "timed_out"]
+    assert (late.calls, result.verified) == (0, False)
+
+
+class TestFurtherCheckers:
+    """Those of a row's `then`."""
+
+    async def judged(self, first, *then, **options):
+        result = await a_validator(It(first), then=then, **options).validate(an_action(), a_report())
+        return result, [checker.calls for checker in then]
+
+    @pytest.mark.parametrize("decided", [SEEN, STOP])
+    async def test_they_are_not_asked_where_the_first_decide(self, decided):
+        result, calls = await self.judged(decided, It(name="judge"))
+        assert (result.verdict, calls) == (decided.verdict, [0])
+
+    @pytest.mark.parametrize("left_open", [OPEN, a_finding(confidence=0.5), RuntimeError("boom")])
+    @pytest.mark.parametrize("said", [SEEN, STOP])
+    async def test_the_first_that_decides_outweighs_what_was_open(self, left_open, said):
+        result, calls = await self.judged(left_open, It(OPEN, name="a"), It(said, name="b"), It(STOP, name="c"))
+        assert (result.verdict, result.category, result.confidence) == (said.verdict, said.category, said.confidence)
+        assert calls == [1, 1, 0]
+        assert len(result.findings) == 3
+
+    async def test_where_none_decides_it_stays_as_the_first_left_it(self):
+        guess = a_finding(confidence=0.99, verified=False)
+        result, calls = await self.judged(OPEN, It(guess, name="a"), It(RuntimeError("boom"), name="b"))
+        assert (result.verdict, result.category, result.verified) == (OPEN.verdict, OPEN.category, True)
+        assert calls == [1, 1]
+
+    async def test_a_weak_answer_does_not_end_the_asking(self):
+        weak = a_finding(confidence=0.3)
+        result, calls = await self.judged(OPEN, It(weak, name="a"), It(STOP, name="b"))
+        assert (result.verdict, calls) == (Verdict.TERMINATE, [1, 1])
+
+    async def test_how_weak_is_an_option(self):
+        _, calls = await self.judged(a_finding(confidence=0.5), It(name="a"), escalate_below=0.4)
+        assert calls == [0]
+
+    async def test_they_alone_may_have_a_say(self):
+        result, calls = await self.judged(SEEN, It(STOP, name="a"))
+        assert calls == [0]
+        validator = a_validator(It(applies=False), then=(It(STOP, name="a"),))
+        result = await validator.validate(an_action(), a_report())
+        assert (result.verdict, result.validated) == (Verdict.TERMINATE, True)
+
+    async def test_a_crash_of_the_only_one_is_no_success(self):
+        validator = a_validator(It(applies=False), then=(It(RuntimeError("boom"), name="a"),))
+        result = await validator.validate(an_action(), a_report())
+        assert (result.verdict, result.verified, result.validated) == (Verdict.CONTINUE, False, True)
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+async def test_a_forced_verdict_looks_at_nothing_and_is_said_at_start(verdict, caplog):
+    checker = It(STOP)
+    validator = a_validator(checker, force=verdict)
+    assert verdict.value in caplog.text
+    result = await validator.validate(an_action(), a_report())
+    assert (result.verdict, result.verified, checker.calls) == (verdict, True, 0)
+    assert "RPA_VALIDATOR_FORCE_VERDICT" in result.reasoning

@@ -1,0 +1,69 @@
+"""Several findings made one verdict: the rule for checkers that contradict each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from otel_validation.validation.verdict import FailureCategory, Finding, ValidationResult, Verdict
+
+if TYPE_CHECKING:
+    from otel_validation.validation.report import Report
+
+CONTRADICTION = "the agent claims a success and reports an error"
+SURE = 0.70
+"""Confidence from which a TERMINATE is acted upon (validator seed, section 9: RPA_VALIDATOR_ACCEPT_CONFIDENCE)."""
+EXPLAINS = (FailureCategory.UNEXPECTED_DIALOG, FailureCategory.WRONG_APPLICATION)
+"""Categories that explain others: under a dialog, or in another application, every label is the wrong one."""
+
+
+def fold(findings: list[Finding], report: Report) -> ValidationResult:
+    """One verdict of several findings.
+
+    The rule: a verified TERMINATE wins over everything; of several the one whose category explains the others
+    (`EXPLAINS`) where it is sure enough, else the surest. Then anything that is not a verified COMPLETE makes
+    CONTINUE: what is known to be missing before what nobody could tell. COMPLETE needs every finding to be COMPLETE
+    and verified, and at least one. Confidence is that of the finding that decided.
+    """
+    if not findings:
+        return nothing_to_judge(report)
+    stops = [f for f in findings if f.verdict is Verdict.TERMINATE and f.verified]
+    unsure = [f for f in findings if f.verdict is not Verdict.COMPLETE or not f.verified]
+    if stops:
+        decisive = max(stops, key=_explains)
+    elif unsure:
+        decisive = max(unsure, key=lambda f: f.verified)
+    else:
+        decisive = min(findings, key=lambda f: f.confidence)
+    verdict, category, reasoning = decisive.verdict, decisive.category, decisive.reasoning
+    verified = decisive.verified
+    if not verified:
+        verdict = Verdict.CONTINUE
+    if verdict is Verdict.COMPLETE and report.success is True and report.error:
+        verdict, category, verified = Verdict.CONTINUE, FailureCategory.UNKNOWN, False
+        reasoning = CONTRADICTION
+    return ValidationResult(
+        verdict=verdict,
+        confidence=decisive.confidence,
+        reasoning=reasoning,
+        category=category,
+        verified=verified,
+        findings=tuple(findings),
+    )
+
+
+def _explains(finding: Finding) -> tuple[int, float]:
+    rank = EXPLAINS.index(finding.category) if finding.category in EXPLAINS else len(EXPLAINS)
+    return -rank if finding.confidence >= SURE else -len(EXPLAINS), finding.confidence
+
+
+def nothing_to_judge(report: Report) -> ValidationResult:
+    """No checker has a say: the agent's word stands, unless it contradicts itself (field case G01)."""
+    contradiction = report.success is True and report.error
+    return ValidationResult(
+        verdict=Verdict.CONTINUE,
+        confidence=0.0,
+        reasoning=CONTRADICTION if contradiction else "nothing to judge",
+        category=FailureCategory.UNKNOWN if contradiction else None,
+        verified=False,
+        validated=bool(contradiction),
+    )
