@@ -14,7 +14,10 @@ from enum import StrEnum
 
 from rapidfuzz.distance import Levenshtein
 
-LIGATURES = str.maketrans({"œ": "oe", "Œ": "oe", "æ": "ae", "Æ": "ae", "ø": "o", "Ø": "o", "đ": "d", "ł": "l"})
+LIGATURES = str.maketrans(
+    {"œ": "oe", "Œ": "OE", "æ": "ae", "Æ": "AE", "ß": "ss", "ẞ": "SS", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D"}
+    | {"ł": "l", "Ł": "L"}
+)
 """Letters that Unicode does not decompose (field case D04); NFKC takes care of the fi and fl ligatures."""
 PUNCTUATION = str.maketrans(
     {
@@ -26,7 +29,10 @@ PUNCTUATION = str.maketrans(
         "\u2026": "...",
     }
 )
-LOOK_ALIKE = str.maketrans({"1": "l", "|": "l", "!": "l", "i": "l", "0": "o"})
+CYRILLIC = "\u0430\u0432\u0435\u0456\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0458", "abelkmhopctyxj"
+GREEK = "\u03b1\u03b2\u03b5\u03b9\u03ba\u03bf\u03c1\u03c4\u03c7", "abelkoptx"
+"""Letters that look like Latin ones: an engine of many scripts takes one for the other."""
+LOOK_ALIKE = str.maketrans("1|!i0" + CYRILLIC[0] + GREEK[0], "llllo" + CYRILLIC[1] + GREEK[1])
 """Glyphs that OCR confuses: I, l, 1 and O, 0 (field case D05); applied to folded text."""
 DIGITS = re.compile(r"\d")
 ELLIPSIS = re.compile(r"\.{2,}$")
@@ -38,12 +44,15 @@ ONE_EDIT_MIN, TWO_EDITS_MIN = 5, 10
 """Words of so many letters may differ by one, by two edits; shorter ones by none."""
 PREFIX_MIN = 4
 """A truncated label must show at least so many characters to count."""
+COMMAND_WORDS = 2
+"""A text of so few whole words before an ellipsis may be a whole label: "Save as..." is not "Save as a copy"."""
 
 
 class MatchKind(StrEnum):
     """How two texts agree."""
 
     EXACT = "exact"
+    PATTERN = "pattern"
     SPACELESS = "spaceless"
     CONFUSABLE = "confusable"
     FUZZY = "fuzzy"
@@ -55,6 +64,7 @@ class MatchKind(StrEnum):
 
 SCORES = {
     MatchKind.EXACT: 1.0,
+    MatchKind.PATTERN: 0.95,
     MatchKind.SPACELESS: 0.95,
     MatchKind.TRUNCATED: 0.85,
     MatchKind.CONFUSABLE: 0.8,
@@ -86,10 +96,10 @@ class TextMatch:
         return self.kind is MatchKind.NONE
 
 
-def fold(text: str, *, keep_accents: bool = False) -> str:
-    """Lower case, one kind of space, quote and dash, no ligature and (by default) no accent."""
+def fold(text: str, *, keep_accents: bool = False, keep_case: bool = False) -> str:
+    """One kind of space, quote and dash, no ligature and (by default) no accent and no capital."""
     folded = unicodedata.normalize("NFKC", text.translate(PUNCTUATION)).translate(PUNCTUATION)
-    folded = folded.casefold().translate(LIGATURES)
+    folded = (folded if keep_case else folded.casefold()).translate(LIGATURES)
     if not keep_accents:
         folded = "".join(c for c in unicodedata.normalize("NFD", folded) if not unicodedata.combining(c))
     return " ".join(unicodedata.normalize("NFC", folded).split())
@@ -100,35 +110,104 @@ def compact(text: str) -> str:
 
     Punctuation between two digits stays: "8,540" is not "8540".
     """
-    kept = []
-    for index, char in enumerate(text):
-        between = 0 < index < len(text) - 1 and text[index - 1].isdigit() and text[index + 1].isdigit()
-        if char.isalnum() or (between and not char.isspace()):
-            kept.append(char)
-    return "".join(kept)
+    return "".join(char for index, char in enumerate(text) if char.isalnum() or _in_number(text, index))
 
 
-def match(expected: str, seen: str, *, accent_sensitive: bool = False) -> TextMatch:
+def letters(text: str) -> list[tuple[str, int]]:
+    """The characters of a text's compact folded form, each with the index in `text` that it comes from."""
+    chars = [(char, index) for index, original in enumerate(text) for char in fold(original) or " "]
+    folded = "".join(char for char, _ in chars)
+    return [(char, index) for at, (char, index) in enumerate(chars) if char.isalnum() or _in_number(folded, at)]
+
+
+def starts_word(text: str, index: int) -> bool:
+    """Whether a word may begin (or end) before the character at `index`.
+
+    Where spaces are lost, a capital after a small letter and a figure after a letter begin one; no word begins or
+    ends inside a number: not before "540" in "8,540".
+    """
+    if index <= 0 or index >= len(text):
+        return True
+    left, right = text[index - 1], text[index]
+    if not left.isalnum() or not right.isalnum():
+        return not (_in_number(text, index - 1) or _in_number(text, index))
+    return (left.islower() and right.isupper()) or (left.isalpha() and right.isdigit())
+
+
+def _in_number(text: str, index: int) -> bool:
+    """Whether the character at `index` is a mark between two digits."""
+    between = 0 < index < len(text) - 1 and text[index - 1].isdigit() and text[index + 1].isdigit()
+    return between and not text[index].isalnum() and not text[index].isspace()
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A text in the forms that comparing needs, made once.
+
+    `strict` is `tight` with its accents or its case; None where neither counts.
+    """
+
+    folded: str
+    tight: str
+    strict: str | None
+    foreign: bool
+
+    @classmethod
+    def of(cls, text: str, *, accent_sensitive: bool = False, case_sensitive: bool = False) -> Form:
+        """Fold a text."""
+        folded, strict = fold(text), None
+        if accent_sensitive or case_sensitive:
+            strict = compact(fold(text, keep_accents=accent_sensitive, keep_case=case_sensitive))
+        return cls(folded, compact(folded), strict, any(map(_foreign, text)))
+
+
+def match(expected: str, seen: str, *, accent_sensitive: bool = False, case_sensitive: bool = False) -> TextMatch:
     """Compare a whole label with a whole text read on the screen (DESIGN section 9, field cases D02, D04, D05).
 
-    `accent_sensitive` (off by default) tells "côte" from "coté".
+    `accent_sensitive` (off by default) tells "côte" from "coté", `case_sensitive` "us" from "US": texts that differ
+    in nothing else are UNSURE, since OCR errs there.
     """
-    want, got = (fold(text, keep_accents=accent_sensitive) for text in (expected, without_marks(expected, seen)))
-    if not want or not got:
-        return TextMatch(MatchKind.NONE)
-    if want == got:
-        return TextMatch(MatchKind.EXACT)
-    want_tight, got_tight = compact(want), compact(got)
-    if not want_tight or not got_tight:
-        return TextMatch(MatchKind.NONE)
-    if want_tight == got_tight:
-        return TextMatch(_same_letters(want, got, want_tight))
-    if _truncated(want, got) or _truncated(got, want):
-        return TextMatch(MatchKind.TRUNCATED)
-    kind = _approximate(want, got)
-    if kind is MatchKind.NONE and (_one_misread(want_tight, got_tight) or _truncated(want, got, misread=1)):
+    want, got = (
+        Form.of(text, accent_sensitive=accent_sensitive, case_sensitive=case_sensitive)
+        for text in (expected, without_marks(expected, seen))
+    )
+    return compare(want, got)
+
+
+def compare(want: Form, got: Form) -> TextMatch:
+    """`match`, of two texts that are folded already; `got` has no marks at its ends (`strip_marks`)."""
+    if not want.tight or not got.tight:
+        same = bool(want.folded) and want.folded == got.folded
+        return TextMatch(MatchKind.EXACT if same else MatchKind.NONE)
+    kind = _compare_letters(want, got)
+    if TextMatch(kind).accepted and not _agree_strictly(want, got):
         kind = MatchKind.UNSURE
     return TextMatch(kind)
+
+
+def _compare_letters(want: Form, got: Form) -> MatchKind:
+    if want.folded == got.folded:
+        return MatchKind.EXACT
+    if want.tight == got.tight:
+        return _same_letters(want, got)
+    for full, shown in ((want, got), (got, want)):
+        if _truncated(full, shown):
+            return MatchKind.UNSURE if _may_be_whole(full, shown) else MatchKind.TRUNCATED
+    kind = _approximate(want, got)
+    if kind is MatchKind.NONE and (_one_misread(want.tight, got.tight) or _truncated(want, got, misread=1)):
+        return MatchKind.UNSURE
+    return kind
+
+
+def _agree_strictly(want: Form, got: Form) -> bool:
+    """Whether the letters that two texts have in common also agree in accents and case, where these count."""
+    if want.strict is None or got.strict is None or want.strict == got.strict:
+        return True
+    return all(
+        want.strict[op.src_start : op.src_end] == got.strict[op.dest_start : op.dest_end]
+        for op in Levenshtein.opcodes(want.tight, got.tight)
+        if op.tag == "equal"
+    )
 
 
 def without_marks(expected: str, seen: str) -> str:
@@ -136,8 +215,11 @@ def without_marks(expected: str, seen: str) -> str:
 
     A floppy disk comes out as a Chinese character before "Save".
     """
-    if any(_foreign(char) for char in expected):
-        return seen
+    return seen if any(map(_foreign, expected)) else strip_marks(seen)
+
+
+def strip_marks(seen: str) -> str:
+    """A text without the foreign characters at its ends."""
     start, end = 0, len(seen)
     while start < end and (_foreign(seen[start]) or not seen[start].isalnum()):
         start += 1
@@ -158,33 +240,44 @@ def _one_misread(want: str, got: str) -> bool:
     return long_enough and not digits and Levenshtein.distance(want, got, score_cutoff=1) == 1
 
 
-def _same_letters(want: str, got: str, tight: str) -> MatchKind:
+def _same_letters(want: Form, got: Form) -> MatchKind:
     """The same characters but for spaces and punctuation."""
-    if WORDS.findall(want) == WORDS.findall(got):
+    if WORDS.findall(want.folded) == WORDS.findall(got.folded):
         return MatchKind.EXACT
-    if len(tight) >= SPACELESS_MIN or DIGITS.search(tight):
+    if len(want.tight) >= SPACELESS_MIN or DIGITS.search(want.tight):
         return MatchKind.SPACELESS
     return MatchKind.UNSURE
 
 
-def _truncated(full: str, shown: str, *, misread: int = 0) -> bool:
+def _truncated(full: Form, shown: Form, *, misread: int = 0) -> bool:
     """Whether `shown` is `full` cut by an ellipsis; its last `misread` letters may be what OCR made of the dots."""
-    cut = ELLIPSIS.search(shown)
+    cut = ELLIPSIS.search(shown.folded)
     if cut is None:
         return False
-    start = compact(shown[: cut.start()])
+    start = compact(shown.folded[: cut.start()])
     start = start[: len(start) - misread]
-    return len(start) >= PREFIX_MIN and compact(full).startswith(start)
+    return len(start) >= PREFIX_MIN and full.tight.startswith(start)
 
 
-def _approximate(want: str, got: str) -> MatchKind:
-    want_tight, got_tight = compact(want), compact(got)
-    alike = want_tight.translate(LOOK_ALIKE) == got_tight.translate(LOOK_ALIKE)
-    if DIGITS.search(want):
-        return MatchKind.UNSURE if alike else _with_digits(want, got)
+def _may_be_whole(full: Form, shown: Form) -> bool:
+    """Whether the dots may be a command's own ("Print..." asks for more), not those of a cut "Print the record"."""
+    words = WORDS.findall(shown.folded)
+    return len(words) <= COMMAND_WORDS and words == WORDS.findall(full.folded)[: len(words)]
+
+
+def _approximate(want: Form, got: Form) -> MatchKind:
+    alike = want.tight.translate(LOOK_ALIKE) == got.tight.translate(LOOK_ALIKE)
+    if DIGITS.search(want.folded):
+        return MatchKind.UNSURE if alike else _with_digits(want.folded, got.folded)
+    words = WORDS.findall(got.folded)
     if alike:
-        return MatchKind.CONFUSABLE
-    return _words_alike(WORDS.findall(want), WORDS.findall(got))
+        return MatchKind.UNSURE if any(map(_is_number, words)) else MatchKind.CONFUSABLE
+    return _words_alike(WORDS.findall(want.folded), words)
+
+
+def _is_number(word: str) -> bool:
+    """Whether half of the characters are digits: the 1 of "Lit 1" is no misread letter, that of "Va1ider" is."""
+    return 2 * sum(char.isdigit() for char in word) >= len(word)
 
 
 def _with_digits(want: str, got: str) -> MatchKind:

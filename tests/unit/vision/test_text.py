@@ -2,7 +2,7 @@
 
 import pytest
 
-from otel_validation.vision.text import MatchKind, compact, fold, match, without_marks
+from otel_validation.vision.text import MatchKind, compact, fold, letters, match, starts_word, without_marks
 
 
 @pytest.mark.parametrize(
@@ -28,9 +28,27 @@ def test_field_case_d04_numbers_are_compared_exactly(expected, seen):
     assert not match(expected, seen).accepted
 
 
-def test_field_case_d04_accents_count_where_asked():
-    assert match("côte", "coté").accepted
-    assert not match("côte", "coté", accent_sensitive=True).accepted
+@pytest.mark.parametrize(
+    ("expected", "seen"),
+    [("côte", "coté"), ("préférée", "préféree"), ("Œuvre côté cour", "oeuvrecotecour"), ("Entrée…", "Entree libre")],
+)
+def test_field_case_d04_accents_count_where_asked(expected, seen):
+    assert match(expected, seen).kind is not MatchKind.NONE
+    found = match(expected, seen, accent_sensitive=True)
+    assert (found.accepted, found.other) == (False, False)
+
+
+@pytest.mark.parametrize("seen", ["Œdème du pied", "OEDÈME DU PIED", "Œdèmedupied", "OEdème du pled"])
+def test_what_accents_do_not_touch_is_forgiven_all_the_same(seen):
+    assert match("Œdème du pied", seen, accent_sensitive=True).accepted
+
+
+def test_case_counts_where_asked():
+    assert match("US", "us").kind is MatchKind.EXACT
+    assert match("US", "us", case_sensitive=True).kind is MatchKind.UNSURE
+    assert match("Straße", "Strasse", case_sensitive=True).kind is MatchKind.EXACT
+    assert match("Imagerie", "Imagcrie", case_sensitive=True).accepted
+    assert not match("Imagerie", "imagcrie", case_sensitive=True).accepted
 
 
 def test_field_case_d02_missing_spaces_are_forgiven_in_long_labels_only():
@@ -40,7 +58,14 @@ def test_field_case_d02_missing_spaces_are_forgiven_in_long_labels_only():
 
 
 @pytest.mark.parametrize(
-    ("expected", "seen"), [("IPP 0014I2", "IPP 001412"), ("Lit 1", "Lit I"), ("Salle 10", "Salle 1O")]
+    ("expected", "seen"),
+    [
+        ("IPP 0014I2", "IPP 001412"),
+        ("Lit 1", "Lit I"),
+        ("Lit I", "Lit 1"),
+        ("Salle 10", "Salle 1O"),
+        ("Il", "11"),
+    ],
 )
 def test_field_case_d05_a_look_alike_in_an_identifier_is_never_accepted_nor_another_label(expected, seen):
     assert match(expected, seen).kind is MatchKind.UNSURE
@@ -104,6 +129,43 @@ def test_a_label_cut_by_an_ellipsis_matches_its_beginning(expected, seen):
 
 def test_a_cut_label_needs_enough_letters():
     assert not match("Imagerie", "Im...").accepted
+
+
+@pytest.mark.parametrize(
+    ("expected", "seen", "kind"),
+    [
+        ("Imprimer le dossier", "Imprimer...", MatchKind.UNSURE),
+        ("Imprimer le dossier", "Imprimer le dos…", MatchKind.TRUNCATED),
+        ("Enregistrer...", "Enregistrer sous", MatchKind.UNSURE),
+        ("Enregistrer sous", "Enregistrer sous...", MatchKind.EXACT),
+        ("Enregistrer sous...", "Enregis…", MatchKind.TRUNCATED),
+        ("Enregistrer", "Enregistrer sous...", MatchKind.NONE),
+        ("Compte rendu de consultation", "Compte rendu de…", MatchKind.TRUNCATED),
+    ],
+)
+def test_dots_after_whole_words_may_be_a_commands_own(expected, seen, kind):
+    assert match(expected, seen).kind is kind
+
+
+def test_letters_of_another_script_that_look_latin_are_look_alikes():
+    assert match("Cocher", "\u0421\u043e\u0441her").kind is MatchKind.CONFUSABLE
+    assert match("Annuler", "\u0391nnuler").kind is MatchKind.CONFUSABLE
+    assert match("Poste 0", "\u0420oste O").kind is MatchKind.UNSURE
+
+
+def test_no_word_begins_or_ends_inside_a_number():
+    assert [starts_word("8,540 g", index) for index in (0, 1, 2, 5, 6)] == [True, False, False, True, True]
+    assert starts_word("Changes23", 7)
+    assert starts_word("DossierImagerie", 7)
+    assert not starts_word("poisson", 4)
+
+
+@pytest.mark.parametrize("text", ["Cœur à 8,540 g", "« L\u2019été »", "12/05 - n°\u00a07", ", 8", ""])
+def test_letters_are_those_of_the_compact_form_and_say_where_they_come_from(text):
+    found = letters(text)
+    assert "".join(char for char, _ in found) == compact(fold(text))
+    assert [index for _, index in found] == sorted(index for _, index in found)
+    assert all(not text[index].isspace() for _, index in found)
 
 
 def test_icons_read_as_foreign_letters_are_left_out():
