@@ -43,6 +43,14 @@ class UnplacedError(OtelValidationError):
         self.reason = reason
 
 
+class UnusableExpectationError(OtelValidationError):
+    """Raised when what a host declares of an action's outcome cannot be used; `reason` says why and quotes nothing."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class OcrUnavailableError(OtelValidationError):
     """Raised when an OCR engine cannot be loaded; the message names what to install."""
 
