@@ -11,29 +11,30 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import numpy as np
 
-from otel_validation.errors import ImageError, UnplacedError
+from otel_validation.errors import ImageError, UnplacedError, UnusableExpectationError
+from otel_validation.validation.expectation import expected_text, expects_text
 from otel_validation.validation.place import place_of
 from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
 from otel_validation.vision.image import Frame, is_blank
 from otel_validation.vision.labels import (
     Span,
     around_click,
-    find_span,
+    find_spans,
     is_link,
     is_sentence,
-    partial_of,
     split_line,
     stacked,
     under_click,
 )
 from otel_validation.vision.ocr.ppocr import PpOcrEngine
 from otel_validation.vision.surfaces import COARSER, Surface, SurfaceFinder
-from otel_validation.vision.text import MatchKind, match
+from otel_validation.vision.text import MatchKind
 from otel_validation.vision.windows import dialog_around
 
 if TYPE_CHECKING:
     from otel_validation.validation.checker import Subject
     from otel_validation.validation.place import Place
+    from otel_validation.vision.expected import ExpectedText
     from otel_validation.vision.ocr.engine import OcrEngine, Pixels, TextBox
 
 ROI_WIDTH, ROI_HEIGHT = 320, 96
@@ -114,9 +115,10 @@ class OcrRoiChecker:
     the screen after it. A click that cannot be placed and a blank screen give CONTINUE, not verified; no readable
     label gives CONTINUE with `ocr_text_missing`.
 
-    Evidence: `expected`, `text_under_click` (str or None), `boxes` (list of {text, box: [x0, y0, x1, y1] px,
-    confidence}), `roi` ([x0, y0, x1, y1] px), `click_px` ([x, y]), `surface` (str or None), `match` (how the texts
-    agree, or None), `frame` ("before" or "after"). They hold what the screen shows: they stay in the process.
+    Evidence: `expected` (str, or a list of alternatives), `text_under_click` (str or None), `boxes` (list of {text,
+    box: [x0, y0, x1, y1] px, confidence}), `roi` ([x0, y0, x1, y1] px), `click_px` ([x, y]), `surface` (str or None),
+    `match` (how the texts agree, or None), `frame` ("before" or "after"). They hold what the screen shows: they stay
+    in the process.
     """
 
     name = "ocr_roi"
@@ -133,14 +135,15 @@ class OcrRoiChecker:
         """Whether there is a screenshot and an expected label. With no label there is nothing to find: a surface
         alone does not tell a wrong click from a wanted one.
         """
-        return subject.action.expected_text is not None and subject.report.has_screenshot
+        return expects_text(subject.action) and subject.report.has_screenshot
 
     def check(self, subject: Subject) -> Finding:
         """Judge one click; see the class for the rules and the evidence."""
-        expected = subject.action.expected_text or ""
-        evidence: dict[str, Any] = {"expected": expected}
-        if not expected:
-            return self._unverified(FailureCategory.UNKNOWN, "no label is expected", evidence)
+        try:
+            expected = expected_text(subject.action)
+        except UnusableExpectationError as error:
+            return self._unverified(FailureCategory.UNKNOWN, error.reason, {"expected": None})
+        evidence: dict[str, Any] = {"expected": expected.as_json()}
         try:
             before, after = subject.before, subject.after
         except ImageError as error:
@@ -161,7 +164,7 @@ class OcrRoiChecker:
         return self._finding(reading, {**evidence, "frame": name})
 
     def _readings(
-        self, subject: Subject, frames: Mapping[str, Frame | None], expected: str
+        self, subject: Subject, frames: Mapping[str, Frame | None], expected: ExpectedText
     ) -> list[tuple[str, _Reading]]:
         """Readings of the frames in order, up to the first that concludes."""
         readings = []
@@ -174,7 +177,7 @@ class OcrRoiChecker:
                 break
         return readings
 
-    def _read(self, frame: Frame, at: Place, expected: str) -> _Reading:
+    def _read(self, frame: Frame, at: Place, expected: ExpectedText) -> _Reading:
         scale = at.scale
         region = _region(frame, at)
         surface = self._surfaces.find(frame, region.click_px, scale, known=at.known)
@@ -192,11 +195,11 @@ class OcrRoiChecker:
             return quick
         page = _Page(self._engine, region)
         under = page.under(NEAREST)
-        if under is not None and _is_cut(under, region, frame) and not match(expected, under.text).accepted:
+        if under is not None and _is_cut(under, region, frame) and not expected.match(under.text).accepted:
             region = _region(frame, at, stretch=STRETCH)
             page = _Page(self._engine, region)
             under = page.under(NEAREST)
-        if under is not None and partial_of(under, expected):
+        if under is not None and expected.may_contain(under.text):
             under = under_click(page.labels(), region.click)
         labels = page.seen
         reading = _judge(region, labels, under, expected)
@@ -211,17 +214,19 @@ class OcrRoiChecker:
             )
         return reading
 
-    def _quick(self, region: _Region, scale: float, expected: str) -> _Reading | None:
+    def _quick(self, region: _Region, scale: float, expected: ExpectedText) -> _Reading | None:
         """COMPLETE where the line nearest to the click is the expected label; None says nothing."""
         if not self._engine.zooms:
             return None
         page = _Page(self._engine, region.middle(QUICK_HEIGHT * scale), zoom=QUICK_ZOOM / scale)
         under = page.under(1)
-        if under is None or not match(expected, under.text).accepted:
+        if under is None or not expected.match(under.text).accepted:
             return None
         return _judge(page.region, page.seen, under, expected)
 
-    def _in_foreign_dialog(self, frame: Frame, page: _Page, scale: float, expected: str, *, known: bool) -> bool:
+    def _in_foreign_dialog(
+        self, frame: Frame, page: _Page, scale: float, expected: ExpectedText, *, known: bool
+    ) -> bool:
         """Whether the click is in a dialog that shows the expected label nowhere.
 
         A dialog that shows it is the one the action was aimed at: there, another label is the wrong target.
@@ -285,7 +290,7 @@ def _decisive(readings: list[tuple[str, _Reading]]) -> tuple[str, _Reading]:
     return readings[-1] if readings[-1][1].verdict is Verdict.COMPLETE else readings[0]
 
 
-def _judge(region: _Region, labels: list[TextBox], under: TextBox | None, expected: str) -> _Reading:
+def _judge(region: _Region, labels: list[TextBox], under: TextBox | None, expected: ExpectedText) -> _Reading:
     """The rules of the class on one frame's labels."""
     near = under or around_click(labels, region.click, region.pixels)
     if near is None:
@@ -296,7 +301,7 @@ def _judge(region: _Region, labels: list[TextBox], under: TextBox | None, expect
         return _complete(region, labels, label, kind, score if under is not None else score * 0.9)
     if _part_of_sentence(region, near, expected) is not None:
         return _missing(region, labels, "the expected text is under the click, but as a part of a sentence", near)
-    kind = match(expected, near.text).kind
+    kind = expected.match(near.text).kind
     if kind is MatchKind.UNSURE:
         return _missing(region, labels, "the label under the click is too close to the expected one to tell", near)
     if under is None or near.confidence < LEGIBLE or not _says_something(near, expected):
@@ -314,26 +319,33 @@ def _judge(region: _Region, labels: list[TextBox], under: TextBox | None, expect
 
 
 def _expected_at(
-    region: _Region, near: TextBox, labels: list[TextBox], expected: str
+    region: _Region, near: TextBox, labels: list[TextBox], expected: ExpectedText
 ) -> tuple[TextBox, MatchKind, float] | None:
     """The expected label where it is the one at the click: alone, over several lines, or as a span of a line."""
-    whole = match(expected, near.text)
+    whole = expected.match(near.text)
     if whole.accepted:
         return near, whole.kind, whole.score
     joined = stacked(near, labels, expected)
     if joined is not None:
-        return joined, match(expected, joined.text).kind, 0.95
-    span = find_span(near, expected, region.pixels)
-    if span is not None and _on_span(region.click, span, near):
-        return near, MatchKind.EXACT, 0.85
+        return joined, expected.match(joined.text).kind, 0.95
+    span = _span_at(region.click, near, expected, region.pixels)
+    if span is not None:
+        part_match = expected.match(near.text[span.start : span.end])
+        return near, part_match.kind, min(0.85, part_match.score)
     part = _part_of_sentence(region, near, expected)
     return (near, MatchKind.EXACT, 0.8) if part is not None and is_link(near, part, region.pixels) else None
 
 
-def _part_of_sentence(region: _Region, near: TextBox, expected: str) -> Span | None:
+def _part_of_sentence(region: _Region, near: TextBox, expected: ExpectedText) -> Span | None:
     """The expected text where it is running text under the click, in a longer sentence."""
-    span = find_span(near, expected) if is_sentence(near) else None
-    return span if span is not None and _on_span(region.click, span, near) else None
+    return _span_at(region.click, near, expected) if is_sentence(near) else None
+
+
+def _span_at(
+    click: tuple[float, float], label: TextBox, expected: ExpectedText, pixels: Pixels | None = None
+) -> Span | None:
+    """Where the expected text stands in the label, if that is at the click."""
+    return next((span for span in find_spans(label, expected, pixels) if _on_span(click, span, label)), None)
 
 
 def _enlarged(pixels: Pixels, zoom: float) -> Pixels:
@@ -350,12 +362,11 @@ def _on_span(click: tuple[float, float], span: Span, label: TextBox) -> bool:
     return left <= click[0] <= right
 
 
-def _shows(label: TextBox, labels: list[TextBox], expected: str) -> bool:
+def _shows(label: TextBox, labels: list[TextBox], expected: ExpectedText) -> bool:
     """Whether the label is the expected one: alone, with those above and under it, or as most of its line."""
-    if match(expected, label.text).accepted or stacked(label, labels, expected) is not None:
+    if expected.match(label.text).accepted or stacked(label, labels, expected) is not None:
         return True
-    span = find_span(label, expected)
-    return span is not None and span.end - span.start > len(label.text) / 2
+    return any(span.end - span.start > len(label.text) / 2 for span in find_spans(label, expected))
 
 
 def _complete(region: _Region, labels: list[TextBox], under: TextBox, kind: MatchKind, score: float) -> _Reading:
@@ -377,7 +388,7 @@ def _is_cut(label: TextBox, region: _Region, frame: Frame) -> bool:
     return left or right
 
 
-def _says_something(label: TextBox, expected: str) -> bool:
+def _says_something(label: TextBox, expected: ExpectedText) -> bool:
     """Whether the text is a label: one character is one only where one is expected and it is read for certain."""
     count = sum(char.isalnum() for char in label.text)
-    return count >= 2 or (count == 1 and len(expected.strip()) == 1 and label.confidence > 0.9)
+    return count >= 2 or (count == 1 and expected.one_character and label.confidence > 0.9)

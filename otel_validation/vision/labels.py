@@ -5,6 +5,7 @@ click. Geometry only; no rule here knows a word.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -14,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from otel_validation.vision.ocr.engine import Box, TextBox, distance
-from otel_validation.vision.text import LOOK_ALIKE, WORDS, compact, fold, match
+from otel_validation.vision.text import WORDS, starts_word
 
 if TYPE_CHECKING:
+    from otel_validation.vision.expected import ExpectedText
     from otel_validation.vision.ocr.engine import Pixels
 
 Point = tuple[float, float]
@@ -81,27 +83,17 @@ def split_line(line: TextBox, pixels: Pixels) -> list[TextBox]:
     return parts or [line]
 
 
-def find_span(label: TextBox, expected: str, pixels: Pixels | None = None) -> Span | None:
-    """Where `expected` stands in the label as whole words.
+def find_spans(label: TextBox, expected: ExpectedText, pixels: Pixels | None = None) -> Iterator[Span]:
+    """Where `expected` stands in the label as whole words (`starts_word`).
 
-    Where spaces are lost, a capital after a small letter and a count after a letter ("Changes23") begin a new word.
     With `pixels` (the image that the label was read from) it must stand apart from its neighbours too: "Enregistrer"
     is another label than "Enregistrer sous", and only a gap that no word space fills makes two labels of one line.
     """
-    want = compact(fold(expected))
-    letters = [(char, index) for index, original in enumerate(label.text) for char in compact(fold(original))]
-    text = "".join(char for char, _ in letters)
-    if not want or len(label.char_x) != len(label.text):
-        return None
-    exact = any(char.isdigit() for char in want)
-    hay, needle = (text, want) if exact else (text.translate(LOOK_ALIKE), want.translate(LOOK_ALIKE))
-    at = hay.find(needle)
-    while at >= 0:
-        start, end = letters[at][1], letters[at + len(needle) - 1][1] + 1
+    if len(label.char_x) != len(label.text):
+        return
+    for start, end in expected.occurrences(label.text):
         if all(_begins(label, index, pixels) for index in (start, end)):
-            return Span(start, end, _edge(label, start), _edge(label, end))
-        at = hay.find(needle, at + 1)
-    return None
+            yield Span(start, end, _edge(label, start), _edge(label, end))
 
 
 def touches(label: TextBox, click: Point) -> bool:
@@ -133,7 +125,7 @@ def around_click(labels: list[TextBox], click: Point, pixels: Pixels) -> TextBox
     return nearest if bounded and len(on_ground) == 1 and ground[0] > 1 and ground[2] < pixels.shape[1] - 1 else None
 
 
-def stacked(label: TextBox, labels: list[TextBox], expected: str) -> TextBox | None:
+def stacked(label: TextBox, labels: list[TextBox], expected: ExpectedText) -> TextBox | None:
     """The label of several lines that `label` belongs to and that reads `expected`; None where there is none."""
     column = sorted((other for other in labels if _aligned(label, other)), key=lambda other: other.box[1])
     at = column.index(label)
@@ -142,15 +134,9 @@ def stacked(label: TextBox, labels: list[TextBox], expected: str) -> TextBox | N
             lines = column[first : first + count]
             if len(lines) == count and _close(lines):
                 joined = _join(lines)
-                if match(expected, joined.text).accepted:
+                if expected.match(joined.text).accepted:
                     return joined
     return None
-
-
-def partial_of(label: TextBox, expected: str) -> bool:
-    """Whether the label could be one line of a longer expected label."""
-    part, whole = compact(fold(label.text)), compact(fold(expected))
-    return 1 < len(part) < len(whole) and part.translate(LOOK_ALIKE) in whole.translate(LOOK_ALIKE)
 
 
 def _ink_gaps(
@@ -182,7 +168,7 @@ def _ink_gaps(
 
 def _begins(label: TextBox, index: int, pixels: Pixels | None) -> bool:
     """Whether a word, and where there are pixels to tell a label, may begin (or end) before the character."""
-    return _starts_word(label.text, index) and (pixels is None or _apart(label, index, pixels))
+    return starts_word(label.text, index) and (pixels is None or _apart(label, index, pixels))
 
 
 def _apart(label: TextBox, index: int, pixels: Pixels) -> bool:
@@ -257,16 +243,6 @@ def _part(line: TextBox, start: int, end: int, x0: float, x1: float) -> TextBox 
         return None
     chars = line.char_x[start + left : start + right]
     return replace(line, text=text.strip(), box=(x0, line.box[1], x1, line.box[3]), char_x=chars)
-
-
-def _starts_word(text: str, index: int) -> bool:
-    """Whether a word may begin (or end) before the character at `index`."""
-    if index <= 0 or index >= len(text):
-        return True
-    left, right = text[index - 1], text[index]
-    if not left.isalnum() or not right.isalnum():
-        return True
-    return (left.islower() and right.isupper()) or (left.isalpha() and right.isdigit())
 
 
 def _edge(label: TextBox, index: int) -> float:

@@ -271,11 +271,11 @@ def _approximate(want: Form, got: Form) -> MatchKind:
         return MatchKind.UNSURE if alike else _with_digits(want.folded, got.folded)
     words = WORDS.findall(got.folded)
     if alike:
-        return MatchKind.UNSURE if any(map(_is_number, words)) else MatchKind.CONFUSABLE
+        return MatchKind.UNSURE if any(map(is_number, words)) else MatchKind.CONFUSABLE
     return _words_alike(WORDS.findall(want.folded), words)
 
 
-def _is_number(word: str) -> bool:
+def is_number(word: str) -> bool:
     """Whether half of the characters are digits: the 1 of "Lit 1" is no misread letter, that of "Va1ider" is."""
     return 2 * sum(char.isdigit() for char in word) >= len(word)
 

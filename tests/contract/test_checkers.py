@@ -90,7 +90,15 @@ def test_any_position_gives_a_sound_finding_and_an_empty_screen_no_success(check
 
 
 @pytest.mark.parametrize(
-    "payload", [{"target_spec": {"by_text": "x" * 10_000}}, {"by_text": "\ud83e"}, {"by_text": "٣"}]
+    "payload",
+    [
+        {"target_spec": {"by_text": "x" * 10_000}},
+        {"by_text": "\ud83e"},
+        {"by_text": "٣"},
+        {"by_text": ["Imagerie", 3], "accent_sensitive": True, "case_sensitive": True},
+        {"by_text_pattern": "("},
+        {"by_text_pattern": "(a+)+$"},
+    ],
 )
 def test_any_expected_text_gives_a_sound_finding(checker, payload):
     finding = checker.check(subject(after=png(), payload=payload))

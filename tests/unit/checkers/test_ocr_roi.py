@@ -4,6 +4,7 @@ import json
 import threading
 
 import pytest
+from ocr_kit import Stub, line
 from PIL import Image, ImageDraw
 from screen_kit import BLACK, WHITE, browser, font, screen, subject
 
@@ -12,7 +13,6 @@ from otel_validation.delivery.action import Action
 from otel_validation.validation.report import Report
 from otel_validation.validation.subject import ReportSubject
 from otel_validation.validation.verdict import FailureCategory, Verdict
-from otel_validation.vision.ocr.engine import OcrEngine, TextBox
 from otel_validation.vision.ocr.ppocr import PpOcrEngine
 
 
@@ -52,27 +52,6 @@ def test_nothing_readable_under_the_click_is_not_a_success(checker):
     assert (finding.verdict, finding.category) == (Verdict.CONTINUE, FailureCategory.OCR_TEXT_MISSING)
 
 
-class Stub(OcrEngine):
-    """An engine that answers what it is told: for texts that no rendering gives for sure."""
-
-    name = "stub"
-
-    def __init__(self, *lines):
-        self.answer = list(lines)
-
-    def read(self, image, *, near=None, limit=None):
-        return self.answer[:limit]
-
-    def warm_up(self):
-        pass
-
-
-def line(text, box, confidence=1.0):
-    """A line whose characters stand at equal distances."""
-    step = (box[2] - box[0]) / len(text)
-    return TextBox(text, box, confidence, tuple(box[0] + (i + 0.5) * step for i in range(len(text))))
-
-
 class Counting(PpOcrEngine):
     """The embedded engine; it notes the zoom of each search, and counts the lines that were read."""
 
@@ -82,9 +61,9 @@ class Counting(PpOcrEngine):
 
     def lines(self, image, near, *, zoom=None):
         self.zooms_asked.append(zoom)
-        for line in super().lines(image, near, zoom=zoom):
+        for found in super().lines(image, near, zoom=zoom):
             self.lines_read += 1
-            yield line
+            yield found
 
 
 class TestCost:
