@@ -18,7 +18,8 @@ from rich.table import Table
 from otel_validation.checkers.ocr_roi import OcrRoiChecker
 from otel_validation.clock import stopwatch
 from otel_validation.delivery.action import Point, finite
-from otel_validation.errors import ImageError, OcrUnavailableError
+from otel_validation.errors import ImageError, OcrUnavailableError, UnusableExpectationError
+from otel_validation.validation.expectation import expected_text
 from otel_validation.validation.subject import ReportSubject
 from otel_validation.validation.verdict import FailureCategory, Verdict
 
@@ -36,11 +37,14 @@ EXAMPLES = """Judge whether a click landed on the label it was aimed at.
 ```
 otel-validation check screen.png --at 0.265,0.295 --expect Imagerie
 otel-validation check after.png --before before.png --at 509,236 --expect Imagerie --annotate judged.png
+otel-validation check after.png --at 509,236 --expect Save --expect Enregistrer
+otel-validation check after.png --at 509,236 --expect-pattern 'Dossier n° [0-9]+'
 otel-validation check --batch cases.json --images screens/ --out verdicts.jsonl
 ```
 
-A case of a batch is {"case", "image", "x_pct", "y_pct", "expected_text", "action_type"}; a line of the output is
-{"case", "verdict", "failure_category", "confidence", "elapsed_ms"} (decoding the image is not in elapsed_ms).
+A case of a batch is {"case", "image", "x_pct", "y_pct", "expected_text", "expected_pattern", "action_type"}
+(`expected_text` may be a list, of which one suffices); a line of the output is {"case", "verdict",
+"failure_category", "confidence", "elapsed_ms"} (decoding the image is not in elapsed_ms).
 
 Exit codes: 0 complete (batch: every case was judged), 1 the verdict is not complete, 2 usage, 3 environment
 (a file that cannot be read, an OCR engine that is not installed).
@@ -49,13 +53,14 @@ Exit codes: 0 complete (batch: every case was judged), 1 the verdict is not comp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One click of a batch. `expected_text` may be None: then there is nothing to judge."""
+    """One click of a batch. It may expect no text and no pattern: then there is nothing to judge."""
 
     name: str
     image: str
     at: Point | None
-    expected_text: str | None
+    expected_text: str | list[str] | None
     action_type: str
+    expected_pattern: str | None = None
 
     @classmethod
     def from_json(cls, value: object) -> Case | None:
@@ -65,12 +70,13 @@ class Case:
         name, image = value.get("case"), value.get("image")
         if not isinstance(name, str) or not isinstance(image, str):
             return None
-        expected, kind = value.get("expected_text"), value.get("action_type")
+        expected, pattern, kind = (value.get(key) for key in ("expected_text", "expected_pattern", "action_type"))
         return cls(
             name=name,
             image=image,
             at=Point.from_json(value),
-            expected_text=expected if isinstance(expected, str) else None,
+            expected_text=expected if isinstance(expected, str | list) else None,
+            expected_pattern=pattern if isinstance(pattern, str) else None,
             action_type=kind if isinstance(kind, str) and kind else "click",
         )
 
@@ -91,7 +97,13 @@ def check(
     at: Annotated[
         str | None, typer.Option(metavar="X,Y", help="The click: fractions of the screen, or pixels (values above 1).")
     ] = None,
-    expect: Annotated[str | None, typer.Option(metavar="TEXT", help="The label the click was aimed at.")] = None,
+    expect: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="The label the click was aimed at; repeated: one of several."),
+    ] = None,
+    expect_pattern: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="A regular expression that the whole label must match.")
+    ] = None,
     before: Annotated[Path | None, typer.Option(help="The screenshot before the action.")] = None,
     action_type: Annotated[str, typer.Option(help="The type of the action.")] = "click",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -108,7 +120,8 @@ def check(
         if batch is not None:
             code = _batch(batch, images, out)
         else:
-            code = _single(image, at, expect, before, action_type, as_json=as_json, annotate=annotate)
+            subject = _subject(image, at, texts=expect, pattern=expect_pattern, before=before, action_type=action_type)
+            code = _single(subject, as_json=as_json, annotate=annotate)
     except (OSError, ImageError, OcrUnavailableError) as error:
         Console(stderr=True).print(f"error: {error}", style="red", highlight=False, markup=False, soft_wrap=True)
         code = ENVIRONMENT
@@ -118,26 +131,37 @@ def check(
 check.__doc__ = EXAMPLES
 
 
-def _single(
+def _subject(
     image: Path | None,
     at: str | None,
-    expect: str | None,
+    *,
+    texts: list[str] | None,
+    pattern: str | None,
     before: Path | None,
     action_type: str,
-    *,
-    as_json: bool,
-    annotate: Path | None,
-) -> int:
+) -> ReportSubject:
     if image is None:
         raise typer.BadParameter("name a screenshot, or a batch with --batch", param_hint="IMAGE")
-    if at is None or expect is None or not expect.strip():
-        raise typer.BadParameter("a click needs --at X,Y and --expect TEXT", param_hint="--at / --expect")
+    if at is None:
+        raise typer.BadParameter("a click needs --at X,Y", param_hint="--at")
     numbers = _numbers(at)
-    probe = ReportSubject.from_image(image, at=None, before=before)
-    size = _require(probe)
+    size = _require(ReportSubject.from_image(image, at=None, before=before))
     subject = ReportSubject.from_image(
-        image, at=_point(numbers, size), expected_text=expect, before=before, action_type=action_type
+        image,
+        at=_point(numbers, size),
+        expected_text=texts,
+        expected_pattern=pattern,
+        before=before,
+        action_type=action_type,
     )
+    try:
+        expected_text(subject.action)
+    except UnusableExpectationError as error:
+        raise typer.BadParameter(error.reason, param_hint="--expect / --expect-pattern") from None
+    return subject
+
+
+def _single(subject: ReportSubject, *, as_json: bool, annotate: Path | None) -> int:
     _require(subject)
     finding, elapsed_ms = _timed(subject)
     if as_json:
@@ -179,7 +203,11 @@ def _judged(case: Case, images: Path, unreadable: list[str]) -> dict[str, Any]:
     row: dict[str, Any] = {"case": case.name}
     try:
         subject = ReportSubject.from_image(
-            images / case.image, at=case.at, expected_text=case.expected_text, action_type=case.action_type
+            images / case.image,
+            at=case.at,
+            expected_text=case.expected_text,
+            expected_pattern=case.expected_pattern,
+            action_type=case.action_type,
         )
         _require(subject)
     except (OSError, ImageError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,19 +60,20 @@ class ReportSubject:
         image: Path,
         *,
         at: Point | None,
-        expected_text: str | None = None,
+        expected_text: str | Sequence[str] | None = None,
+        expected_pattern: str | None = None,
         before: Path | None = None,
         action_type: str = "click",
         pixel_budget: int = PIXEL_BUDGET,
     ) -> ReportSubject:
         """A subject for screenshots on the operator's own disk: what the command line judges.
 
-        `image` is the screen after the action, `at` the click as fractions of it. Raises OSError where a file
+        `image` is the screen after the action, `at` the click as fractions of it; `expected_text` (one of several)
+        and `expected_pattern` are what `expectation.expected_text` reads. Raises OSError where a file
         cannot be read; a file that is not an image raises ImageError when its frame is asked for.
         """
-        payload: dict[str, Any] = {"action_id": "check", "type": action_type}
-        if expected_text is not None:
-            payload["target_spec"] = {"by_text": expected_text}
+        spec = {"by_text": expected_text, "by_text_pattern": expected_pattern}
+        payload: dict[str, Any] = {"action_id": "check", "type": action_type, "target_spec": spec}
         action = Action(action_id="check", type=action_type, session_id="check", machine_id="check", payload=payload)
         report = Report(
             session_id="check",

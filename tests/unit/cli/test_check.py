@@ -59,6 +59,20 @@ def test_json_holds_the_whole_finding(run, shot):
     assert body["elapsed_ms"] > 0
 
 
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--expect", "Radiologie", "--expect", "Imagerie"], 0),
+        (["--expect", "Radiologie", "--expect", "Dossier"], 1),
+        (["--expect-pattern", "imag.*"], 0),
+        (["--expect-pattern", "dossier|biologie"], 1),
+        (["--expect", "Dossier", "--expect-pattern", "imag.*"], 0),
+    ],
+)
+def test_one_of_several_labels_or_a_pattern_may_be_expected(run, shot, options, code):
+    assert run(shot, "--at", "330,210", *options).exit_code == code
+
+
 @pytest.mark.parametrize("frames", [(), ("--before",)])
 def test_annotate_writes_a_png_of_the_same_size(run, shot, tmp_path, frames):
     target = tmp_path / "judged.png"
@@ -86,6 +100,9 @@ def test_zero_is_a_coordinate(run, shot):
         [],
         ["SHOT", "--at", "1,2"],
         ["SHOT", "--expect", "x"],
+        ["SHOT", "--at", "1,2", "--expect", " "],
+        ["SHOT", "--at", "1,2", "--expect-pattern", "("],
+        ["SHOT", "--at", "1,2", "--expect-pattern", ".*"],
         ["SHOT", "--at", "here", "--expect", "x"],
         ["SHOT", "--at", "nan,1", "--expect", "x"],
         ["SHOT", "--at", "1,2", "--expect", "x", "--engine", "nope"],
@@ -114,13 +131,15 @@ def test_a_batch_writes_one_line_a_case(run, shot, tmp_path):
         {"case": "right", "image": "shot.png", "x_pct": 0.33, "y_pct": 0.35, "expected_text": "Imagerie"},
         {"case": "wrong", "image": "shot.png", "x_pct": 0.53, "y_pct": 0.35, "expected_text": "Imagerie"},
         {"case": "unplaced", "image": "shot.png", "expected_text": "Imagerie", "action_type": "click"},
+        {"case": "several", "image": "shot.png", "x_pct": 0.33, "y_pct": 0.35, "expected_text": ["X-ray", "Imagerie"]},
+        {"case": "pattern", "image": "shot.png", "x_pct": 0.33, "y_pct": 0.35, "expected_pattern": "[a-z]+"},
     ]
     (tmp_path / "cases.json").write_text(json.dumps(cases))
     result = run("--batch", tmp_path / "cases.json", "--images", shot.parent, "--out", tmp_path / "v.jsonl")
     assert result.exit_code == 0, result.output
     rows = [json.loads(line) for line in (tmp_path / "v.jsonl").read_text().splitlines()]
-    assert [set(row) for row in rows] == [{"case", "verdict", "failure_category", "confidence", "elapsed_ms"}] * 3
-    assert [row["verdict"] for row in rows] == ["complete", "terminate", "continue"]
+    assert [set(row) for row in rows] == [{"case", "verdict", "failure_category", "confidence", "elapsed_ms"}] * 5
+    assert [row["verdict"] for row in rows] == ["complete", "terminate", "continue", "complete", "complete"]
 
 
 def test_a_batch_with_a_missing_image_judges_the_others_and_exits_3(run, shot, tmp_path):

@@ -9,8 +9,10 @@ from PIL import Image
 
 from otel_validation.delivery.action import Action, Point
 from otel_validation.errors import ImageError
+from otel_validation.validation.expectation import expected_text, expects_text
 from otel_validation.validation.report import Report
 from otel_validation.validation.subject import LazyFrame, ReportSubject
+from otel_validation.vision.expected import ExpectedText
 from otel_validation.vision.image import decode_frame
 
 
@@ -80,12 +82,12 @@ def test_a_file_on_disk_makes_a_subject(tmp_path):
     made = ReportSubject.from_image(
         tmp_path / "a.png", at=Point(0.0, 0.5), expected_text="Imagerie", before=tmp_path / "b.png"
     )
-    assert made.action.expected_text == "Imagerie"
+    assert expected_text(made.action) == ExpectedText(("Imagerie",))
     assert made.report.position == Point(0.0, 0.5)
     assert made.before is not None
     assert made.after is not None
     bare = ReportSubject.from_image(tmp_path / "a.png", at=None)
-    assert bare.action.expected_text is None
+    assert not expects_text(bare.action)
     assert not bare.report.position_given
     with pytest.raises(OSError, match=r"gone\.png"):
         ReportSubject.from_image(tmp_path / "gone.png", at=None)
