@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from otel_validation.delivery.action import finite
+from otel_validation.errors import UnusableExpectationError
 from otel_validation.vision.expected import ExpectedText
 
 if TYPE_CHECKING:
@@ -19,6 +21,13 @@ class _Declared:
     texts: tuple[str, ...]
     pattern: str | None
     source: Mapping[str, object]
+
+
+def is_secret(action: Action) -> bool:
+    """Whether what the action types or reads is a secret: its type is `type_secret`, or it is flagged `secret`."""
+    spec = action.payload.get("target_spec")
+    flagged = action.payload.get("secret") or (isinstance(spec, Mapping) and spec.get("secret"))
+    return action.type == "type_secret" or bool(flagged)
 
 
 def expects_text(action: Action) -> bool:
@@ -42,6 +51,68 @@ def expected_text(action: Action) -> ExpectedText:
         accent_sensitive=declared.source.get("accent_sensitive") is True,
         case_sensitive=declared.source.get("case_sensitive") is True,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One post-condition: a member of the report (or, `of_value`, of the report's value) and its JSON Schema."""
+
+    name: str
+    of_value: bool
+    schema: object
+
+
+def declares_postcondition(action: Action) -> bool:
+    """Whether the action says what must hold in its report (cheap; whether it can be used, `postcondition` says)."""
+    return _declared_postcondition(action) not in (None, {})
+
+
+def postcondition(action: Action) -> list[Condition]:
+    """What must hold in the report: `postcondition`, else `expected_post`.
+
+    An object by member of the report; those under `fields` are members of the report's value. Each is a JSON Schema
+    (an object), a range of two numbers, both included (`[200, 299]`), or the very value. Raises
+    UnusableExpectationError for anything else.
+    """
+    declared = _declared_postcondition(action)
+    if declared is None:
+        return []
+    if not isinstance(declared, Mapping) or not isinstance(declared.get("fields", {}), Mapping):
+        raise UnusableExpectationError("a post-condition is an object")
+    members = {name: rule for name, rule in declared.items() if name != "fields"}
+    return [
+        Condition(name, of_value, _as_schema(rule))
+        for of_value, rules in ((False, members), (True, declared.get("fields", {})))
+        for name, rule in rules.items()
+    ]
+
+
+def declared_schema(action: Action) -> object | None:
+    """The JSON Schema that the action gives for its report's value: `expected_schema`, else `schema` where that is an
+    object (a database has a `schema` too, which is a name); None where it gives none.
+    """
+    given, other = action.payload.get("expected_schema"), action.payload.get("schema")
+    return given if given is not None else other if isinstance(other, Mapping) else None
+
+
+def expected_headers(action: Action) -> list[str]:
+    """The headers that an extracted table must have: `expected_headers`; none where the action names none."""
+    return _texts(action.payload.get("expected_headers"))
+
+
+def _declared_postcondition(action: Action) -> object:
+    given = action.payload.get("postcondition")
+    return action.payload.get("expected_post") if given is None else given
+
+
+def _as_schema(rule: object) -> object:
+    if isinstance(rule, Mapping):
+        return rule
+    if isinstance(rule, list):
+        if len(rule) != 2 or None in map(finite, rule):
+            raise UnusableExpectationError("a post-condition is a range of two numbers, a value or a schema")
+        return {"type": "number", "minimum": rule[0], "maximum": rule[1]}
+    return {"const": rule}
 
 
 def _declared_text(action: Action) -> _Declared | None:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from otel_validation.delivery.action import LONGEST_ID, Point
+
+VALUE_MEMBERS = ("value", "extracted", "result")
+"""Where agents put what an action read: the first that is there counts, be it 0, "" or false (DESIGN section 9); null
+counts where nothing else is there."""
+APART = frozenset(
+    {"session_id", "action_id", "delivery_token", "traceparent", "screenshot_before", "screenshot_after"}
+).union(VALUE_MEMBERS)
+"""Members of a report's JSON that are not among `Report.members`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +23,9 @@ class Report:
 
     `success` is None where the agent sent none or something that is not a bool: unknown, never a success.
     `screenshot_before` and `screenshot_after` are base64 or a data URL, as sent; decoding is the validator's.
-    `position_given` tells a missing position from one that cannot be used (NaN, text).
+    `position_given` tells a missing position from one that cannot be used (NaN, text), `value_given` a missing value
+    from null. `members` are the report's other members as they were sent. Neither they nor the value are bounded
+    here, and a repr shows neither.
     """
 
     session_id: str
@@ -29,6 +39,9 @@ class Report:
     screenshot_after: str | None = None
     window: Mapping[str, Any] | None = None
     traceparent: str | None = None
+    value: Any = field(default=None, repr=False)
+    value_given: bool = False
+    members: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Report | None:
@@ -37,6 +50,8 @@ class Report:
         if session_id is None or action_id is None:
             return None
         success, window, position = body.get("success"), body.get("window"), body.get("actual_position")
+        given = [name for name in VALUE_MEMBERS if name in body]
+        named = next((name for name in given if body[name] is not None), None)
         return cls(
             session_id=session_id,
             action_id=action_id,
@@ -49,7 +64,14 @@ class Report:
             screenshot_after=_text(body.get("screenshot_after")),
             window=window if isinstance(window, Mapping) else None,
             traceparent=_text(body.get("traceparent")),
+            value=None if named is None else body[named],
+            value_given=bool(given),
+            members={name: member for name, member in body.items() if name not in APART},
         )
+
+    def without_contents(self) -> Report:
+        """The same report as if it carried no value and no members of its own: all that may be read of a secret."""
+        return replace(self, value=None, value_given=False, members={})
 
     @property
     def has_screenshot(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from otel_validation.delivery.action import Action, Point
 from otel_validation.errors import ImageError
+from otel_validation.validation.expectation import is_secret
 from otel_validation.validation.report import Report
 from otel_validation.vision.image import PIXEL_BUDGET, Frame, decode_base64, decode_frame
 
@@ -36,11 +37,14 @@ class LazyFrame:
 
 
 class ReportSubject:
-    """A Subject made of an action and its report. `pixel_budget` bounds each screenshot, in pixels."""
+    """A Subject made of an action and its report. `pixel_budget` bounds each screenshot, in pixels.
+
+    What the report of a secret carries is dropped here: no checker ever sees it.
+    """
 
     def __init__(self, action: Action, report: Report, *, pixel_budget: int = PIXEL_BUDGET) -> None:
         self.action = action
-        self.report = report
+        self.report = report.without_contents() if is_secret(action) else report
         self._before = _lazy(report.screenshot_before, pixel_budget)
         self._after = _lazy(report.screenshot_after, pixel_budget)
 

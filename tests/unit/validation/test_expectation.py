@@ -4,7 +4,15 @@ import pytest
 
 from otel_validation.delivery.action import Action
 from otel_validation.errors import UnusableExpectationError
-from otel_validation.validation.expectation import expected_text, expects_text
+from otel_validation.validation.expectation import (
+    Condition,
+    declared_schema,
+    declares_postcondition,
+    expected_headers,
+    expected_text,
+    expects_text,
+    postcondition,
+)
 from otel_validation.vision.expected import MOST_TEXTS, ExpectedText
 
 
@@ -49,3 +57,49 @@ def test_a_text_that_cannot_be_used_is_not_a_missing_one(payload):
     assert expects_text(action(**payload))
     with pytest.raises(UnusableExpectationError):
         expected_text(action(**payload))
+
+
+RANGE = {"type": "number", "minimum": 200, "maximum": 299}
+
+
+@pytest.mark.parametrize("member", ["postcondition", "expected_post"])
+def test_a_post_condition_is_a_schema_a_range_or_a_value_by_member(member):
+    declared = {"http_status": [200, 299], "saved": True, "fields": {"name": {"minLength": 1}, "http_status": None}}
+    made = action(**{member: declared})
+    assert declares_postcondition(made)
+    assert postcondition(made) == [
+        Condition("http_status", of_value=False, schema=RANGE),
+        Condition("saved", of_value=False, schema={"const": True}),
+        Condition("name", of_value=True, schema={"minLength": 1}),
+        Condition("http_status", of_value=True, schema={"const": None}),
+    ]
+
+
+@pytest.mark.parametrize("declared", [None, {}])
+def test_there_may_be_no_post_condition(declared):
+    made = action(postcondition=declared)
+    assert not declares_postcondition(made)
+    assert postcondition(made) == []
+
+
+@pytest.mark.parametrize(
+    "declared", [200, "ok", [], {"fields": 3}, {"n": [1]}, {"n": [1, "2"]}, {"n": [1, float("nan")]}, {"n": [1, 2, 3]}]
+)
+def test_a_post_condition_that_cannot_be_used_is_not_a_missing_one(declared):
+    made = action(postcondition=declared)
+    assert declares_postcondition(made)
+    with pytest.raises(UnusableExpectationError):
+        postcondition(made)
+
+
+def test_the_schema_of_a_value_is_not_the_name_of_a_databases():
+    assert declared_schema(action(expected_schema={"type": "object"}, schema={})) == {"type": "object"}
+    assert declared_schema(action(schema={"type": "object"})) == {"type": "object"}
+    assert declared_schema(action(schema="public")) is None
+    assert declared_schema(action(expected_schema="public")) == "public"
+    assert declared_schema(action()) is None
+
+
+def test_expected_headers():
+    assert expected_headers(action(expected_headers=["Nom", "", 3, "Date"])) == ["Nom", "Date"]
+    assert expected_headers(action(expected_headers={"Nom": 1})) == []

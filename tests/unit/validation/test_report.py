@@ -68,3 +68,43 @@ def test_everything_else_is_text_or_nothing():
     assert (report.token, report.error, report.window, report.traceparent) == ("t", "no", {"title": "x"}, "00-1")
     nothing = read(delivery_token=3, error=["no"], window="x", traceparent=0)
     assert (nothing.token, nothing.error, nothing.window, nothing.traceparent) == (None, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("sent", "value"),
+    [
+        ({"value": 0, "extracted": "x", "result": "y"}, 0),
+        ({"value": "", "result": "y"}, ""),
+        ({"value": False, "extracted": {}}, False),
+        ({"extracted": [], "result": "y"}, []),
+        ({"result": {"decision": "NA"}}, {"decision": "NA"}),
+        ({"value": None, "result": 0}, 0),
+        ({"value": None}, None),
+    ],
+)
+def test_f11_the_first_value_that_is_there_counts_whatever_it_holds(sent, value):
+    """F11; `value or extracted or result` drops 0 and "" (DESIGN section 9)."""
+    report = read(**sent)
+    assert (report.value, report.value_given) == (value, True)
+    assert type(report.value) is type(value)
+
+
+def test_f11_a_missing_value_is_not_a_null_one():
+    assert (read().value, read().value_given) == (None, False)
+
+
+def test_what_the_class_does_not_read_is_kept_as_it_was_sent():
+    report = read(
+        http_status=500, record_count=0, success=True, value="v", screenshot_after="aGVsbG8=", delivery_token="t"
+    )
+    assert report.members == {"http_status": 500, "record_count": 0, "success": True}
+
+
+def test_a_repr_shows_neither_the_value_nor_the_members():
+    assert "S3cret" not in repr(read(value="S3cret", detail="S3cret"))
+
+
+def test_a_report_can_be_emptied_of_what_it_carries():
+    report = read(value="S3cret", detail="S3cret", success=True, screenshot_after="aGVsbG8=").without_contents()
+    assert (report.value, report.value_given, dict(report.members)) == (None, False, {})
+    assert (report.success, report.screenshot_after) == (True, "aGVsbG8=")

@@ -91,3 +91,22 @@ def test_a_file_on_disk_makes_a_subject(tmp_path):
     assert not bare.report.position_given
     with pytest.raises(OSError, match=r"gone\.png"):
         ReportSubject.from_image(tmp_path / "gone.png", at=None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "kept"),
+    [
+        ("type_secret", {}, False),
+        ("type", {"secret": True}, False),
+        ("type", {"target_spec": {"secret": "yes"}}, False),
+        ("type", {"secret": False, "target_spec": None}, True),
+        ("extract_text", {}, True),
+    ],
+)
+def test_g10_nothing_that_a_report_carries_of_a_secret_reaches_a_checker(kind, payload, kept):
+    """G10: of the value and the members of a secret's report."""
+    report = Report(session_id="s", action_id="a", value="S3cret!Pw", value_given=True, members={"detail": "S3cret!Pw"})
+    made = ReportSubject(Action("a", kind, "s", "m", payload), report)
+    assert (made.report.value == "S3cret!Pw") is kept
+    assert (made.report.members == {"detail": "S3cret!Pw"}) is kept
+    assert made.report.value_given is kept
