@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+BASIS, ON_REPORT = "basis", "report"
+"""The key of a finding's evidence, and its value, where the finding rests on what the report says in words and numbers;
+every other finding rests on the screen."""
+VISUAL_ONLY_CONFIDENCE = 0.9
+"""The most that a COMPLETE is sure of which nothing but the screen bears out: a page may say that a record is saved
+while the server refused it (field case G12)."""
 
 
 class Verdict(StrEnum):
@@ -78,3 +84,8 @@ class ValidationResult:
         """Whether one checker saw the effect and another, sure of it too, did not."""
         seen = {finding.verdict for finding in self.findings if finding.verified}
         return Verdict.COMPLETE in seen and len(seen) > 1
+
+
+def is_visual_only(findings: Iterable[Finding]) -> bool:
+    """Whether nothing but the screen bears the findings out; then confidence is capped at VISUAL_ONLY_CONFIDENCE."""
+    return not any(finding.evidence.get(BASIS) == ON_REPORT and finding.verified for finding in findings)

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from otel_validation import Action, Finding, Point, Report, Settings, Verdict
+from otel_validation.checkers.json_schema import JsonSchemaChecker
 from otel_validation.checkers.ocr_roi import OcrRoiChecker
 from otel_validation.errors import ImageError
 from otel_validation.plugin import default_validator
@@ -19,7 +20,7 @@ from otel_validation.validation.checker import Checker
 from otel_validation.validation.matrix import MATRIX
 from otel_validation.validation.subject import ReportSubject
 
-CHECKERS: list[Checker] = [OcrRoiChecker()]
+CHECKERS: list[Checker] = [OcrRoiChecker(), JsonSchemaChecker()]
 MEMBERS = [name for name, member in vars(Checker).items() if callable(member) and not name.startswith("_")]
 CENTRE = Point(0.5, 0.5)
 
