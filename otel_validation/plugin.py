@@ -15,6 +15,7 @@ from starlette.middleware import Middleware
 from otel_validation.asgi.guard import Authorize, Guard
 from otel_validation.asgi.middleware import ReplayMiddleware
 from otel_validation.asgi.wiring import Wiring
+from otel_validation.checkers.json_schema import JsonSchemaChecker
 from otel_validation.checkers.ocr_roi import OcrRoiChecker
 from otel_validation.clock import Clock, SystemClock
 from otel_validation.delivery.counters import Counters, Journal
@@ -211,7 +212,7 @@ def uninstrument(app: Starlette) -> None:
 def default_validator(settings: Settings, *, observer: ValidationObserver | None = None) -> Validator:
     """The Validator with every checker that is built in."""
     return Validator(
-        [OcrRoiChecker()],
+        [OcrRoiChecker(), JsonSchemaChecker()],
         subject=partial(ReportSubject, pixel_budget=settings.image_max_pixels),
         observer=observer,
         workers=settings.validator_workers,

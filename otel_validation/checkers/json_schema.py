@@ -99,7 +99,11 @@ class JsonSchemaChecker:
         return self._valid(kind, SURE if schema.telling(report.value) else UNSURE, conditions)
 
     def _owes_value(self, action: Action, report: Report) -> bool:
-        return not is_secret(action) and (report.value_given or report.success is not False)
+        """A value that is there is judged. An absent one is missed where the host gave a schema for it: a type's own
+        schema says what a value must be, not that every host's agents send one (DESIGN section 6).
+        """
+        missed = declared_schema(action) is not None and report.success is not False
+        return not is_secret(action) and (report.value_given or missed)
 
     def _of_type(self, kind: str) -> Schema | None:
         families = (schema for start, schema in self._families.items() if kind.startswith(start))

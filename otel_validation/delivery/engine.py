@@ -38,6 +38,7 @@ from otel_validation.delivery.outcome import (
 from otel_validation.delivery.policy import DeliveryPolicy
 from otel_validation.delivery.session import Expiry, Gate, Session, Standing
 from otel_validation.errors import UnknownDeadLetterError, UnknownSessionError
+from otel_validation.validation.expectation import is_secret
 from otel_validation.validation.routing import Mode, Route, RoutingPolicy, decide
 from otel_validation.validation.verdict import ValidationResult, Verdict
 
@@ -197,6 +198,8 @@ class Engine:
                 delivery = session.hold_for_judging(report.action_id, until=now + self.policy.judging_s)
         if refused is not None:
             return self._answered(report, refused)
+        if is_secret(delivery.action):
+            report = report.without_contents()
         self.observers.reported(
             Reported(session_id=report.session_id, wall_ns=self._clock.wall_ns(), delivery=delivery, report=report)
         )

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from otel_validation.validation.verdict import FailureCategory, Finding, ValidationResult, Verdict
+from otel_validation.validation.verdict import (
+    VISUAL_ONLY_CONFIDENCE,
+    FailureCategory,
+    Finding,
+    ValidationResult,
+    Verdict,
+    is_visual_only,
+)
 
 if TYPE_CHECKING:
     from otel_validation.validation.report import Report
@@ -22,7 +29,8 @@ def fold(findings: list[Finding], report: Report) -> ValidationResult:
     The rule: a verified TERMINATE wins over everything; of several the one whose category explains the others
     (`EXPLAINS`) where it is sure enough, else the surest. Then anything that is not a verified COMPLETE makes
     CONTINUE: what is known to be missing before what nobody could tell. COMPLETE needs every finding to be COMPLETE
-    and verified, and at least one. Confidence is that of the finding that decided.
+    and verified, and at least one. Confidence is that of the finding that decided; where only the screen bears it out,
+    it is capped (field case G12: a page may say "saved" while the server refused).
     """
     if not findings:
         return nothing_to_judge(report)
@@ -41,9 +49,12 @@ def fold(findings: list[Finding], report: Report) -> ValidationResult:
     if verdict is Verdict.COMPLETE and report.success is True and report.error:
         verdict, category, verified = Verdict.CONTINUE, FailureCategory.UNKNOWN, False
         reasoning = CONTRADICTION
+    confidence = decisive.confidence
+    if verdict is Verdict.COMPLETE and is_visual_only(findings):
+        confidence, reasoning = min(confidence, VISUAL_ONLY_CONFIDENCE), f"{reasoning} (visual only)"
     return ValidationResult(
         verdict=verdict,
-        confidence=decisive.confidence,
+        confidence=confidence,
         reasoning=reasoning,
         category=category,
         verified=verified,

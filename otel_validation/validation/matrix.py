@@ -35,35 +35,37 @@ class Row:
         return (*self.checks, *self.then)
 
 
-NOTHING = Row()
-"""A type without a row has nothing to judge it: the agent's word stands."""
-
+_REPORTED = "json_schema"
+"""Judges every type: what the host declared of the report, where it did. It costs nothing where it did not."""
 _ON_SCREEN = ("dialog_presence", "pixel_diff")
-_SCHEMA = Row(checks=("json_schema",), then=(JUDGE,), budget_s=1.0)
-_STORED = Row(checks=("json_schema",), budget_s=1.0)
+_SCHEMA = Row(checks=(_REPORTED,), then=(JUDGE,), budget_s=1.0)
+_STORED = Row(checks=(_REPORTED,), budget_s=1.0)
+
+UNKNOWN_TYPE = _STORED
+"""A type without a row: nothing on the screen is judged, so the agent's word stands unless the host declared more."""
 
 MATRIX: Mapping[str, Row] = MappingProxyType(
     {
-        "click": Row(checks=("ocr_roi", "window_focus", *_ON_SCREEN), then=("similarity", JUDGE)),
-        "double_click": Row(checks=("title_bar", "ocr_roi", *_ON_SCREEN), then=("similarity", JUDGE)),
-        "right_click": Row(checks=("ocr_roi", *_ON_SCREEN), then=(JUDGE,)),
-        "type": Row(checks=("window_focus", *_ON_SCREEN), then=("ocr_roi", JUDGE)),
-        "type_secret": Row(checks=("pixel_diff",), budget_s=1.0),
-        "key_combo": Row(checks=("title_bar", "window_focus", "dialog_presence"), then=(JUDGE,)),
-        "scroll": Row(checks=("similarity",), then=("pixel_diff",), budget_s=1.0),
-        "wait": Row(checks=("ocr_roi", *_ON_SCREEN), then=(JUDGE,), budget_s=5.0),
-        "verify_screen": Row(checks=("ocr_roi", *_ON_SCREEN), then=(JUDGE,), budget_s=5.0),
+        "click": Row(checks=(_REPORTED, "ocr_roi", "window_focus", *_ON_SCREEN), then=("similarity", JUDGE)),
+        "double_click": Row(checks=(_REPORTED, "title_bar", "ocr_roi", *_ON_SCREEN), then=("similarity", JUDGE)),
+        "right_click": Row(checks=(_REPORTED, "ocr_roi", *_ON_SCREEN), then=(JUDGE,)),
+        "type": Row(checks=(_REPORTED, "window_focus", *_ON_SCREEN), then=("ocr_roi", JUDGE)),
+        "type_secret": Row(checks=(_REPORTED, "pixel_diff"), budget_s=1.0),
+        "key_combo": Row(checks=(_REPORTED, "title_bar", "window_focus", "dialog_presence"), then=(JUDGE,)),
+        "scroll": Row(checks=(_REPORTED, "similarity"), then=("pixel_diff",), budget_s=1.0),
+        "wait": Row(checks=(_REPORTED, "ocr_roi", *_ON_SCREEN), then=(JUDGE,), budget_s=5.0),
+        "verify_screen": Row(checks=(_REPORTED, "ocr_roi", *_ON_SCREEN), then=(JUDGE,), budget_s=5.0),
         "extract_text": _SCHEMA,
         "extract_text_scroll": _SCHEMA,
         "extract_table": _SCHEMA,
-        "screenshot_evidence": Row(checks=("window_focus", "title_bar"), budget_s=1.0),
+        "screenshot_evidence": Row(checks=(_REPORTED, "window_focus", "title_bar"), budget_s=1.0),
         "t2a_decision": _STORED,
-        "pause_for_human": NOTHING,
-        "paste_and_execute": Row(checks=("window_focus", *_ON_SCREEN), then=("ocr_roi", JUDGE)),
+        "pause_for_human": _STORED,
+        "paste_and_execute": Row(checks=(_REPORTED, "window_focus", *_ON_SCREEN), then=("ocr_roi", JUDGE)),
         "db_save_data": _STORED,
         "db_read_data": _STORED,
         "import_excel": _STORED,
-        "visual_condition": Row(then=(JUDGE,)),
+        "visual_condition": Row(checks=(_REPORTED,), then=(JUDGE,)),
         "ai_*": _SCHEMA,
     }
 )
@@ -99,4 +101,4 @@ def row_of(action: Action, matrix: Mapping[str, Row] = MATRIX) -> Row:
         return matrix[kind]
     fits = (name for name in matrix if name.endswith("*") and fnmatchcase(kind, name))
     longest = max(fits, key=len, default=None)
-    return NOTHING if longest is None else matrix[longest]
+    return UNKNOWN_TYPE if longest is None else matrix[longest]

@@ -123,11 +123,15 @@ class TestValue:
             assert outcome(CHECKER.check(made)) == INVALID
 
     @pytest.mark.parametrize("sent", [{}, {"success": None}, {"detail": LONG}])
-    @pytest.mark.parametrize("payload", [{}, {"expected_schema": {"type": "object"}}])
-    def test_a_success_without_the_value_it_was_about_is_none(self, sent, payload):
-        finding = judge("t2a_decision", sent, **payload)
+    def test_a_success_without_the_value_that_the_host_gave_a_schema_for_is_none(self, sent):
+        finding = judge("t2a_decision", sent, expected_schema={"type": "object"})
         assert outcome(finding) == INVALID
         assert finding.evidence["problems"] == [{"path": "value", "expected": "a value"}]
+
+    def test_without_a_schema_of_the_hosts_no_value_is_nothing_to_judge(self):
+        """Many agents send none, and never heard that they should."""
+        assert not CHECKER.applies(subject("t2a_decision"))
+        assert CHECKER.applies(subject("t2a_decision", {"value": None}))
 
     def test_a_failure_owes_no_value_but_one_that_is_sent_is_judged(self):
         assert not CHECKER.applies(subject(sent={"success": False}))
@@ -190,8 +194,9 @@ def test_no_schema_is_no_opinion():
 
 def test_schemas_may_be_others():
     own = JsonSchemaChecker({"labo_*": JsonSchemaChecker()._schemas["t2a_decision"]})
-    assert own.applies(subject("labo_biologie"))
-    assert not own.applies(subject("t2a_decision"))
+    sent = {"value": {"decision": "NA"}}
+    assert own.applies(subject("labo_biologie", sent))
+    assert not own.applies(subject("t2a_decision", sent))
 
 
 SAVED = {"http_status": [200, 299], "fields": {"record_count": 1}}
@@ -261,11 +266,11 @@ class TestPostcondition:
         """G12: the page says that the record is saved, the report that it is not."""
         report = subject("click").report
         refused = judge("click", {"http_status": 500}, postcondition=SAVED)
-        result = fold([SEEN, refused], report, elapsed_ms=0.0)
+        result = fold([SEEN, refused], report)
         assert (result.verdict, result.category) == (Verdict.TERMINATE, FailureCategory.SCHEMA_INVALID)
         assert route(result, RoutingPolicy()) is Route.PAUSE
         unknown = judge("click", {}, postcondition=SAVED)
-        assert fold([SEEN, unknown], report, elapsed_ms=0.0).verdict is Verdict.CONTINUE
+        assert fold([SEEN, unknown], report).verdict is Verdict.CONTINUE
 
     def test_g12_whether_anything_but_the_screen_bears_a_success_out_is_told(self):
         """G12."""

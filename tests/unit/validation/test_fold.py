@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from delivery_kit import a_finding, a_report
 
@@ -83,3 +85,12 @@ def test_no_findings_are_never_complete():
 )
 def test_checkers_that_contradict_each_other_are_said_to(findings, conflict):
     assert fold(findings, a_report()).conflict is conflict
+
+
+def test_g12_what_only_the_screen_bears_out_is_capped_and_says_so():
+    """G12: a page may say "saved" while the server refused."""
+    result = fold([a_finding(confidence=0.99)], a_report())
+    assert (result.verdict, result.confidence) == (Verdict.COMPLETE, 0.9)
+    assert result.reasoning.endswith("(visual only)")
+    on_report = replace(a_finding(confidence=0.95), evidence={"basis": "report"})
+    assert fold([a_finding(confidence=0.99), on_report], a_report()).confidence == 0.95
