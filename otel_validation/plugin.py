@@ -27,9 +27,12 @@ from otel_validation.settings import Settings
 from otel_validation.stores.memory import MemoryStore
 from otel_validation.tracing.recorder import Recorder
 from otel_validation.tracing.spanwatch import SpanWatch
+from otel_validation.validation.matrix import JUDGE, MATRIX
 from otel_validation.validation.routing import Mode, OnUnverified, RoutingPolicy
+from otel_validation.validation.rules import Rules, load_rules
 from otel_validation.validation.subject import ReportSubject
 from otel_validation.validation.validator import ValidationObserver, Validator
+from otel_validation.validation.verdict import Verdict
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
@@ -37,8 +40,12 @@ if TYPE_CHECKING:
 
     from otel_validation.delivery.observer import Observer
     from otel_validation.delivery.store import Store
+    from otel_validation.validation.checker import Checker
 
 logger = logging.getLogger(__name__)
+
+CHECKERS = frozenset(name for row in MATRIX.values() for name in row.checkers) - {JUDGE}
+"""The checkers that rules may name."""
 
 
 class Plugin:
@@ -210,13 +217,25 @@ def uninstrument(app: Starlette) -> None:
 
 
 def default_validator(settings: Settings, *, observer: ValidationObserver | None = None) -> Validator:
-    """The Validator with every checker that is built in."""
+    """The Validator with every checker that is built in. Raises ConfigurationError for rules that cannot be used."""
+    checkers: list[Checker] = [OcrRoiChecker(), JsonSchemaChecker()]
+    force = settings.validator_force_verdict
     return Validator(
-        [OcrRoiChecker(), JsonSchemaChecker()],
+        [c for c in checkers if settings.validator_llm_judge_enabled or c.name != JUDGE],
         subject=partial(ReportSubject, pixel_budget=settings.image_max_pixels),
+        matrix=rules(settings).matrix,
+        escalate_below=settings.validator_escalate_below,
+        force=None if force is None else Verdict(force),
         observer=observer,
         workers=settings.validator_workers,
     )
+
+
+def rules(settings: Settings) -> Rules:
+    """The matrix and the routes: those that are built in, or the operator's file over them."""
+    if settings.validator_rules is None:
+        return Rules()
+    return load_rules(settings.validator_rules, checkers=CHECKERS)
 
 
 def delivery_policy(settings: Settings) -> DeliveryPolicy:
@@ -238,4 +257,5 @@ def routing_policy(settings: Settings) -> RoutingPolicy:
         mode=Mode(settings.validator_mode) if settings.validator_enabled else Mode.OFF,
         accept_confidence=settings.validator_accept_confidence,
         on_unverified=OnUnverified(settings.validator_on_unverified),
+        routes=rules(settings).routes,
     )

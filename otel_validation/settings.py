@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field, SecretStr, field_validator
@@ -53,6 +54,21 @@ class Settings(BaseSettings):
     """`RPA_VALIDATOR_ENABLED` (or `..._V2_ENABLED`): 0 means `off`."""
     validator_accept_confidence: float = Field(default=0.70, ge=0, le=1)
     """`RPA_VALIDATOR_ACCEPT_CONFIDENCE`: a TERMINATE under it is not sure enough for its route."""
+    validator_escalate_below: float = Field(
+        default=0.55,
+        ge=0,
+        le=1,
+        validation_alias=AliasChoices(
+            "validator_escalate_below", "RPA_VALIDATOR_ESCALATE_BELOW", "RPA_VALIDATOR_ESCALATION_THRESHOLD"
+        ),
+    )
+    """`RPA_VALIDATOR_ESCALATE_BELOW` (or `..._ESCALATION_THRESHOLD`): below it further checkers are asked."""
+    validator_llm_judge_enabled: bool = True
+    """`RPA_VALIDATOR_LLM_JUDGE_ENABLED`: 0 never asks a language model, where one is installed."""
+    validator_force_verdict: Literal["complete", "continue", "terminate"] | None = None
+    """`RPA_VALIDATOR_FORCE_VERDICT`: every report gets this verdict unseen, to try a host out; empty by default."""
+    validator_rules: Path | None = None
+    """`RPA_VALIDATOR_RULES`: a TOML file with your own matrix and routes over those that are built in."""
     validator_on_unverified: Literal["continue", "pause"] = "continue"
     """`RPA_VALIDATOR_ON_UNVERIFIED`: what a report with nothing to judge does, `continue` or `pause`."""
     validator_workers: int = Field(default=2, ge=1)
@@ -88,6 +104,11 @@ class Settings(BaseSettings):
     @classmethod
     def _split(cls, value: object) -> object:
         return frozenset(filter(None, (part.strip() for part in value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("validator_force_verdict", mode="before")
+    @classmethod
+    def _none_where_empty(cls, value: object) -> object:
+        return (value.strip().lower() or None) if isinstance(value, str) else value
 
     @field_validator("watchdog_repush_position", "validator_mode", "validator_on_unverified", mode="before")
     @classmethod

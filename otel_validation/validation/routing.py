@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -61,12 +62,13 @@ class RoutingPolicy:
     """The knobs of the rules below.
 
     `accept_confidence`: a TERMINATE under it (0.70 by default, validator seed section 6.1) is not sure enough to
-    stop an agent that claims a success; it counts as CONTINUE.
+    stop an agent that claims a success; it counts as CONTINUE. `routes`: that of a TERMINATE, by category.
     """
 
     mode: Mode = Mode.ENFORCE
     accept_confidence: float = 0.70
     on_unverified: OnUnverified = OnUnverified.CONTINUE
+    routes: Mapping[FailureCategory, Route] = field(default_factory=lambda: ROUTES)
 
 
 def route(result: ValidationResult, policy: RoutingPolicy) -> Route:
@@ -78,7 +80,7 @@ def route(result: ValidationResult, policy: RoutingPolicy) -> Route:
     sure = result.verified and result.confidence >= policy.accept_confidence
     if result.verdict is not Verdict.TERMINATE or not sure:
         return Route.PAUSE
-    return ROUTES.get(result.category or FailureCategory.UNKNOWN, Route.RETRY_WITH_RERESOLVE)
+    return policy.routes.get(result.category or FailureCategory.UNKNOWN, Route.RETRY_WITH_RERESOLVE)
 
 
 def decide(*, success: bool | None, error: str | None, result: ValidationResult, policy: RoutingPolicy) -> Decision:

@@ -13,7 +13,7 @@ from otel_validation import Plugin, Settings, instrument, uninstrument
 from otel_validation.clock import SystemClock, VirtualClock
 from otel_validation.delivery.observer import Dispatched, Observer
 from otel_validation.errors import ConfigurationError
-from otel_validation.plugin import default_validator, delivery_policy, routing_policy
+from otel_validation.plugin import CHECKERS, default_validator, delivery_policy, routing_policy
 from otel_validation.validation.routing import Mode, OnUnverified
 
 pytestmark = pytest.mark.anyio
@@ -192,8 +192,8 @@ def test_settings_become_the_routing_policy():
     assert routing_policy(Settings(validator_enabled=False, validator_mode="enforce")).mode is Mode.OFF
 
 
-def test_the_default_validator_has_the_checkers_of_the_matrix():
-    assert set(default_validator(Settings())._checkers) == {"ocr_roi"}
+def test_the_default_validator_has_checkers_of_the_matrix():
+    assert {"ocr_roi", "json_schema"} <= set(default_validator(Settings()).names) <= CHECKERS
 
 
 def test_the_journal_and_the_counters_are_wired(caplog):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
@@ -29,6 +30,11 @@ SEEDS = [
     ("RPA_WATCHDOG_REPUSH_POSITION", " HEAD ", "watchdog_repush_position", "head"),
     ("RPA_VALIDATOR_ENABLED", "0", "validator_enabled", False),
     ("RPA_VALIDATOR_V2_ENABLED", "false", "validator_enabled", False),
+    ("RPA_VALIDATOR_ESCALATE_BELOW", "0.4", "validator_escalate_below", 0.4),
+    ("RPA_VALIDATOR_ESCALATION_THRESHOLD", "0.4", "validator_escalate_below", 0.4),
+    ("RPA_VALIDATOR_LLM_JUDGE_ENABLED", "false", "validator_llm_judge_enabled", False),
+    ("RPA_VALIDATOR_FORCE_VERDICT", "", "validator_force_verdict", None),
+    ("RPA_VALIDATOR_FORCE_VERDICT", "TERMINATE", "validator_force_verdict", "terminate"),
     ("RPA_VALIDATOR_ACCEPT_CONFIDENCE", "0.9", "validator_accept_confidence", 0.9),
 ]
 OURS = [
@@ -38,6 +44,7 @@ OURS = [
     ("RPA_LEASE_TOTAL_S", "900", "lease_total_s", 900.0),
     ("RPA_VALIDATOR_MODE", "Observe", "validator_mode", "observe"),
     ("RPA_VALIDATOR_ON_UNVERIFIED", "pause", "validator_on_unverified", "pause"),
+    ("RPA_VALIDATOR_RULES", "rules.toml", "validator_rules", Path("rules.toml")),
     ("RPA_VALIDATOR_WORKERS", "3", "validator_workers", 3),
     ("RPA_IMAGE_MAX_PIXELS", "1000", "image_max_pixels", 1000),
     ("RPA_MAX_REPORT_BYTES", "1000", "max_report_bytes", 1000),
@@ -67,6 +74,8 @@ def test_the_defaults_are_the_seeds():
     assert settings.watchdog_max_resends == 2
     assert settings.watchdog_repush_position == "head"
     assert settings.validator_accept_confidence == 0.70
+    assert settings.validator_escalate_below == 0.55
+    assert settings.validator_force_verdict is None
     assert settings.poll_path == f"{STREAM}/next"
     assert settings.report_path == f"{STREAM}/result"
     assert settings.metrics_path == f"{STREAM}/watchdog/metrics"
