@@ -18,6 +18,7 @@ class Route(StrEnum):
 
     CONTINUE = "continue"
     RECHECK = "recheck"
+    """Nothing is settled yet: a fresh screenshot is asked for, and the action judged again."""
     RETRY_WITH_RERESOLVE = "retry_with_reresolve"
     PAUSE = "pause"
     HANDOFF_DIALOG = "handoff_dialog"
@@ -55,6 +56,8 @@ class Decision:
     error: str | None
     route: Route
     overridden: bool
+    advised: Route | None = None
+    """In `observe`: the route that `enforce` would have taken. None in the other modes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +65,21 @@ class RoutingPolicy:
     """The knobs of the rules below.
 
     `accept_confidence`: a TERMINATE under it (0.70 by default, validator seed section 6.1) is not sure enough to
-    stop an agent that claims a success; it counts as CONTINUE. `routes`: that of a TERMINATE, by category.
+    stop an agent that claims a success; it counts as CONTINUE.
+    `rechecks`: how often an action that counts as CONTINUE is judged again, on a fresh screenshot, before it is paused
+    (2); `recheck_delay_s`: seconds before each (1.5; both from validator seed section 5). 0 rechecks: it is paused.
+    `routes`: that of a TERMINATE, by category.
     """
 
     mode: Mode = Mode.ENFORCE
     accept_confidence: float = 0.70
     on_unverified: OnUnverified = OnUnverified.CONTINUE
+    rechecks: int = 2
+    recheck_delay_s: float = 1.5
     routes: Mapping[FailureCategory, Route] = field(default_factory=lambda: ROUTES)
 
 
-def route(result: ValidationResult, policy: RoutingPolicy) -> Route:
+def route(result: ValidationResult, policy: RoutingPolicy, *, rechecks_left: int = 0) -> Route:
     """The route of a verdict, whatever the mode; one that is not verified neither goes on nor retries."""
     if not result.validated:
         return Route.PAUSE if policy.on_unverified is OnUnverified.PAUSE else Route.CONTINUE
@@ -79,20 +87,32 @@ def route(result: ValidationResult, policy: RoutingPolicy) -> Route:
         return Route.CONTINUE
     sure = result.verified and result.confidence >= policy.accept_confidence
     if result.verdict is not Verdict.TERMINATE or not sure:
-        return Route.PAUSE
+        return Route.RECHECK if rechecks_left > 0 else Route.PAUSE
     return policy.routes.get(result.category or FailureCategory.UNKNOWN, Route.RETRY_WITH_RERESOLVE)
 
 
-def decide(*, success: bool | None, error: str | None, result: ValidationResult, policy: RoutingPolicy) -> Decision:
+def decide(
+    *,
+    success: bool | None,
+    error: str | None,
+    result: ValidationResult,
+    policy: RoutingPolicy,
+    rechecks_left: int = 0,
+) -> Decision:
     """What becomes of the agent's word.
 
     A claimed (or missing) success becomes a failure where the verdict does not bear it out; a missing one becomes a
     success on proof; a failure that the agent itself reports stays one. With nothing to judge the agent's word
     stands. In `observe` and `off` nothing is changed.
+
+    `rechecks_left` is how often whoever asks can still judge the action again. An agent that reports a failure or an
+    error, beside a success too, is not asked for another look: a person is.
     """
+    left = 0 if success is False or error else rechecks_left
     if policy.mode is not Mode.ENFORCE:
-        return Decision(success, error, Route.CONTINUE, overridden=False)
-    chosen = route(result, policy)
+        advised = route(result, policy, rechecks_left=left) if policy.mode is Mode.OBSERVE else None
+        return Decision(success, error, Route.CONTINUE, overridden=False, advised=advised)
+    chosen = route(result, policy, rechecks_left=left)
     if success is False or not result.validated:
         return Decision(success, error, chosen, overridden=False)
     if result.verdict is Verdict.COMPLETE and result.verified:

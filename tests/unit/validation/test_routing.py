@@ -33,29 +33,37 @@ def result(verdict, category=None, **fields):
     )
 
 
-def expected_route(verdict, category):
+def expected_route(verdict, category, again):
     if verdict is Verdict.COMPLETE:
         return Route.CONTINUE
-    return Route.PAUSE if verdict is Verdict.CONTINUE else TERMINATE_ROUTES[category]
+    if verdict is Verdict.CONTINUE:
+        return Route.RECHECK if again else Route.PAUSE
+    return TERMINATE_ROUTES[category]
 
 
-def expected(verdict, category, mode, word):
-    """Written apart from the code: success, error, route, overridden."""
+def expected(verdict, category, mode, word, error, left):
+    """Written apart from the code: success, error, route, overridden, advised."""
+    way = expected_route(verdict, category, again=left > 0 and word is not False and error is None)
     if mode is not Mode.ENFORCE:
-        return Decision(word, "said", Route.CONTINUE, overridden=False)
-    way = expected_route(verdict, category)
+        return Decision(word, error, Route.CONTINUE, overridden=False, advised=way if mode is Mode.OBSERVE else None)
     if word is False:
-        return Decision(False, "said", way, overridden=False)
+        return Decision(False, error, way, overridden=False)
     if verdict is Verdict.COMPLETE:
-        return Decision(True, "said", way, overridden=word is None)
+        return Decision(True, error, way, overridden=word is None)
     name = "unknown" if category is None else category.value
     return Decision(False, f"validator_{verdict.value}: {name}", way, overridden=True)
 
 
 @pytest.mark.parametrize(("verdict", "category", "mode", "word"), list(product(Verdict, CATEGORIES, Mode, WORDS)))
 def test_every_decision(verdict, category, mode, word):
-    decision = decide(success=word, error="said", result=result(verdict, category), policy=RoutingPolicy(mode=mode))
-    assert decision == expected(verdict, category, mode, word)
+    policy, judged = RoutingPolicy(mode=mode), result(verdict, category)
+    for error, left in product(("said", None), (0, 1, 2)):
+        decision = decide(success=word, error=error, result=judged, policy=policy, rechecks_left=left)
+        assert decision == expected(verdict, category, mode, word, error, left), (error, left)
+
+
+def test_the_numbers_of_the_document_are_the_defaults():
+    assert (RoutingPolicy().rechecks, RoutingPolicy().recheck_delay_s) == (2, 1.5)
 
 
 def test_every_category_has_its_route():
@@ -64,9 +72,10 @@ def test_every_category_has_its_route():
 
 @pytest.mark.parametrize("category", CATEGORIES)
 @pytest.mark.parametrize(("confidence", "stops"), [(0.69, False), (0.70, True), (0.0, False)])
-def test_a_stop_that_is_not_sure_is_looked_at_by_a_person(category, confidence, stops):
-    way = route(result(Verdict.TERMINATE, category, confidence=confidence), RoutingPolicy())
-    assert way is (TERMINATE_ROUTES[category] if stops else Route.PAUSE)
+@pytest.mark.parametrize(("left", "looked_at"), [(0, Route.PAUSE), (1, Route.RECHECK)])
+def test_a_stop_that_is_not_sure_is_looked_at_again(category, confidence, stops, left, looked_at):
+    way = route(result(Verdict.TERMINATE, category, confidence=confidence), RoutingPolicy(), rechecks_left=left)
+    assert way is (TERMINATE_ROUTES[category] if stops else looked_at)
 
 
 @pytest.mark.parametrize("verdict", Verdict)
@@ -84,5 +93,6 @@ def test_nothing_unverified_goes_on_or_retries(verdict):
 )
 def test_with_nothing_to_judge_the_agents_word_stands(word, on_unverified, way):
     nothing = result(Verdict.CONTINUE, verified=False, validated=False, confidence=0.0)
-    decision = decide(success=word, error="said", result=nothing, policy=RoutingPolicy(on_unverified=on_unverified))
-    assert decision == Decision(word, "said", way, overridden=False)
+    policy = RoutingPolicy(on_unverified=on_unverified)
+    decision = decide(success=word, error=None, result=nothing, policy=policy, rechecks_left=2)
+    assert decision == Decision(word, None, way, overridden=False)
