@@ -4,56 +4,44 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import anyio
 from anyio.lowlevel import checkpoint
 
 from otel_validation.clock import Clock, SystemClock, stopwatch, utc
-from otel_validation.delivery.keyed import KeyedLocks, KeyedSignals
+from otel_validation.delivery.judging import Judge, Judging
+from otel_validation.delivery.keyed import KeyedSignals
 from otel_validation.delivery.lease import DeliveryState
 from otel_validation.delivery.observer import (
-    Answered,
     Dispatched,
     Observer,
     Observers,
     Orphaned,
     PauseChanged,
     Redriven,
-    Reported,
     Scanned,
     Withdrawn,
 )
-from otel_validation.delivery.outcome import (
-    DeadLetter,
-    Outcome,
-    Pause,
-    PauseReason,
-    ReportOutcome,
-    ReportStatus,
-)
+from otel_validation.delivery.outcome import Pause, PauseReason
 from otel_validation.delivery.policy import DeliveryPolicy
-from otel_validation.delivery.session import Expiry, Gate, Session, Standing
+from otel_validation.delivery.reports import Reports
+from otel_validation.delivery.session import Expiry, Gate, Session
 from otel_validation.errors import UnknownDeadLetterError, UnknownSessionError
-from otel_validation.validation.expectation import is_secret
-from otel_validation.validation.routing import Mode, Route, RoutingPolicy, decide
-from otel_validation.validation.verdict import ValidationResult, Verdict
+from otel_validation.validation.routing import RoutingPolicy
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from otel_validation.delivery.action import Action
-    from otel_validation.delivery.lease import Delivery, Lease
+    from otel_validation.delivery.lease import DeadLetter, Delivery, Lease
+    from otel_validation.delivery.outcome import ReportOutcome
     from otel_validation.delivery.store import Store
     from otel_validation.validation.report import Report
 
 logger = logging.getLogger(__name__)
-
-Judge = Callable[["Action", "Report"], Awaitable[ValidationResult]]
-"""What the engine asks for a verdict: `Validator.validate`, or anything of its shape."""
 
 CLAIM_BATCH = 64
 """Sessions with expired leases taken from the store at once; more are taken at once after them."""
@@ -104,14 +92,19 @@ class Engine:
         new_token: Callable[[], str] = lambda: secrets.token_urlsafe(16),
     ) -> None:
         self.policy = policy or DeliveryPolicy()
-        self.routing = routing or RoutingPolicy()
         self.observers = Observers([observer] if observer is not None else [])
         self._store = store
-        self._judge = judge
         self._clock = clock or SystemClock()
         self._new_token = new_token
-        self._locks = KeyedLocks()
         self._news = KeyedSignals()
+        self._reports = Reports(
+            store,
+            Judging(judge, routing or RoutingPolicy()),
+            policy=self.policy,
+            clock=self._clock,
+            observers=self.observers,
+            news=self._news,
+        )
 
     # Dispatch
 
@@ -173,110 +166,12 @@ class Engine:
         """Wait until something changed in the session; False where nothing did within `timeout_s`."""
         return await self._news.wait(session_id, timeout_s)
 
-    # Report
-
     async def report(self, report: Report) -> ReportOutcome:
         """Judge and settle. Identical reports at the same time are judged once; never raises for what a client sent.
 
         Once begun it is finished, even where the caller is cancelled (a client that closed its socket).
         """
-        with anyio.CancelScope(shield=True):
-            async with self._locks.hold((report.session_id, report.action_id)):
-                answer = await self._report(report)
-        return answer
-
-    async def _report(self, report: Report) -> ReportOutcome:
-        if not await self._store.known(report.session_id):
-            return self._answered(report, ReportOutcome(status=ReportStatus.UNKNOWN))
-        now = self._clock.now()
-        async with self._store.session(report.session_id) as session:
-            standing = session.standing(report.action_id, report.token)
-            if standing in (Standing.SETTLED, Standing.LATE_DEAD, Standing.UNKNOWN):
-                refused = self._refuse(session, report, standing)
-            else:
-                refused = None
-                delivery = session.hold_for_judging(report.action_id, until=now + self.policy.judging_s)
-        if refused is not None:
-            return self._answered(report, refused)
-        if is_secret(delivery.action):
-            report = report.without_contents()
-        self.observers.reported(
-            Reported(session_id=report.session_id, wall_ns=self._clock.wall_ns(), delivery=delivery, report=report)
-        )
-        return await self._settle(report, await self._decide(delivery.action, report))
-
-    async def _settle(self, report: Report, outcome: Outcome) -> ReportOutcome:
-        now = self._clock.now()
-        pause = self._pause_for(outcome, now)
-        async with self._store.session(report.session_id) as session:
-            status, settled = session.settle(report.action_id, report.token, outcome)
-            if settled is None and status is ReportStatus.STALE_REJECTED:
-                session.note_late_report(report.action_id)
-            kept = (session.settled or {}).get(report.action_id)
-            paused = settled is not None and pause is not None and session.hold(pause)
-        answer = ReportOutcome(
-            status=status,
-            outcome=kept.outcome if kept is not None else outcome if status is ReportStatus.STALE_REJECTED else None,
-            attempt=kept.attempts if kept is not None else 0,
-            retry=kept.retry if kept is not None else 0,
-        )
-        self._answered(report, answer, settled)
-        if paused:
-            self._pause_changed(report.session_id, pause)
-        self._news.notify(report.session_id)
-        return answer
-
-    def _refuse(self, session: Session, report: Report, standing: Standing) -> ReportOutcome:
-        status = session.refusal(standing)
-        if standing is Standing.LATE_DEAD:
-            session.note_late_report(report.action_id)
-        kept = (session.settled or {}).get(report.action_id) if status is ReportStatus.DUPLICATE else None
-        if kept is None:
-            return ReportOutcome(status=status)
-        return ReportOutcome(status=status, outcome=kept.outcome, attempt=kept.attempts, retry=kept.retry)
-
-    async def _decide(self, action: Action, report: Report) -> Outcome:
-        result = await self._verdict(action, report)
-        decision = decide(success=report.success, error=report.error, result=result, policy=self.routing)
-        return Outcome(
-            success=decision.success,
-            error=decision.error,
-            route=decision.route,
-            result=result,
-            overridden=decision.overridden,
-        )
-
-    async def _verdict(self, action: Action, report: Report) -> ValidationResult:
-        if self._judge is None or self.routing.mode is Mode.OFF:
-            return ValidationResult(
-                verdict=Verdict.CONTINUE, confidence=0.0, reasoning="not judged", verified=False, validated=False
-            )
-        try:
-            return await self._judge(action, report)
-        except Exception:
-            logger.exception("the validator failed; the report counts as not confirmed")
-            return ValidationResult(
-                verdict=Verdict.CONTINUE, confidence=0.0, reasoning="the validator failed", verified=False
-            )
-
-    def _pause_for(self, outcome: Outcome, now: float) -> Pause | None:
-        if outcome.route not in (Route.PAUSE, Route.HANDOFF_DIALOG):
-            return None
-        category = outcome.result.category.value if outcome.result.category else "not confirmed"
-        return Pause(PauseReason.VERDICT, f"the last action was stopped by its verdict: {category}", now)
-
-    def _answered(self, report: Report, answer: ReportOutcome, settled: Delivery | None = None) -> ReportOutcome:
-        self.observers.answered(
-            Answered(
-                session_id=report.session_id,
-                wall_ns=self._clock.wall_ns(),
-                report=report,
-                status=answer.status,
-                outcome=answer.outcome,
-                delivery=settled,
-            )
-        )
-        return answer
+        return await self._reports.take(report)
 
     # Leases
 

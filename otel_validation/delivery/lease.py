@@ -164,3 +164,15 @@ class Delivery:
         judged = None if self.judged_until is None else self.judged_until + seconds
         unpolled = None if self.unpolled_until is None else self.unpolled_until + seconds
         return replace(self, lease=lease, judged_until=judged, unpolled_until=unpolled)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """An action that was given up. `age_s` is the time from its first dispatch, `wall_ns` when it happened."""
+
+    dead_letter_id: str
+    delivery: Delivery
+    cause: GiveUpCause
+    age_s: float
+    wall_ns: int
+    late_reports: int = 0

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from otel_validation.delivery.lease import Delivery
-    from otel_validation.delivery.outcome import DeadLetter, Outcome, Pause, ReportStatus
+    from otel_validation.delivery.lease import DeadLetter, Delivery
+    from otel_validation.delivery.outcome import Outcome, Pause, ReportStatus
     from otel_validation.validation.report import Report
 
 logger = logging.getLogger(__name__)

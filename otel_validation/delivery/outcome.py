@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from otel_validation.delivery.lease import Delivery, GiveUpCause
     from otel_validation.validation.routing import Route
     from otel_validation.validation.verdict import ValidationResult
 
@@ -72,18 +71,6 @@ class Settled:
     tokens: tuple[str, ...]
     outcome: Outcome | None
     """None where an operator cancelled the action."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadLetter:
-    """An action that was given up. `age_s` is the time from its first dispatch, `wall_ns` when it happened."""
-
-    dead_letter_id: str
-    delivery: Delivery
-    cause: GiveUpCause
-    age_s: float
-    wall_ns: int
-    late_reports: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

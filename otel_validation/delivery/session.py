@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from otel_validation.delivery.lease import Delivery, DeliveryState, GiveUpCause
-from otel_validation.delivery.outcome import DeadLetter, Pause, ReportStatus, Settled
+from otel_validation.delivery.lease import DeadLetter, Delivery, DeliveryState, GiveUpCause
+from otel_validation.delivery.outcome import Pause, ReportStatus, Settled
 
 if TYPE_CHECKING:
     from otel_validation.delivery.action import Action

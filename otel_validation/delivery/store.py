@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from otel_validation.delivery.outcome import DeadLetter
+    from otel_validation.delivery.lease import DeadLetter
     from otel_validation.delivery.session import Session
 
 

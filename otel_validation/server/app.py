@@ -45,7 +45,7 @@ from otel_validation.validation.routing import Mode
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
-    from otel_validation.delivery.outcome import DeadLetter
+    from otel_validation.delivery.lease import DeadLetter
     from otel_validation.validation.validator import Validator
 
 STATUS_OF_ERROR = {

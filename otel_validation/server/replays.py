@@ -24,6 +24,7 @@ from otel_validation.server.models import (
 from otel_validation.validation.routing import Route
 
 if TYPE_CHECKING:
+    from otel_validation.delivery.lease import DeadLetter
     from otel_validation.delivery.observer import (
         Answered,
         Dispatched,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
         Redriven,
         Withdrawn,
     )
-    from otel_validation.delivery.outcome import DeadLetter, Outcome
+    from otel_validation.delivery.outcome import Outcome
 
 FINISHED_REPLAYS = 1_000
 """Ended replays that are remembered; the oldest go first."""

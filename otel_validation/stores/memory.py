@@ -11,7 +11,7 @@ from otel_validation.delivery.lease import DeliveryState
 from otel_validation.delivery.session import Session
 
 if TYPE_CHECKING:
-    from otel_validation.delivery.outcome import DeadLetter
+    from otel_validation.delivery.lease import DeadLetter
 
 IDLE_SESSIONS = 10_000
 """Sessions with nothing but settled actions that are remembered, for duplicates; the least recently used go first."""
