@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from otel_validation.clock import VirtualClock
 from otel_validation.delivery.action import Action
 from otel_validation.delivery.engine import Engine, Forward, PollAnswer, Ticket
-from otel_validation.delivery.observer import Event, Observer
+from otel_validation.delivery.observer import HOOKS, Event, Observer
 from otel_validation.stores.memory import MemoryStore
 from otel_validation.validation.report import Report
 from otel_validation.validation.verdict import FailureCategory, Finding, ValidationResult, Verdict
@@ -61,7 +61,6 @@ def _recording(hook: str) -> Callable[[Recorder, Event], None]:
     return record
 
 
-HOOKS = ("dispatched", "reported", "answered", "orphaned", "pause_changed", "withdrawn", "redriven", "scanned")
 for _hook in HOOKS:
     setattr(Recorder, _hook, _recording(_hook))
 
@@ -80,14 +79,18 @@ for _hook in HOOKS:
 
 @dataclass
 class ScriptedJudge:
-    """Answers `result`, after `meanwhile` where there is one; counts its calls."""
+    """Answers `result`, after `meanwhile` where there is one; keeps what it was given."""
 
     result: ValidationResult = COMPLETE
     meanwhile: Callable[[], Awaitable[None]] | None = None
-    calls: int = 0
+    given: list[tuple[Action, Report]] = field(default_factory=list)
+
+    @property
+    def calls(self) -> int:
+        return len(self.given)
 
     async def __call__(self, action: Action, report: Report) -> ValidationResult:
-        self.calls += 1
+        self.given.append((action, report))
         if self.meanwhile is not None:
             await self.meanwhile()
         return self.result

@@ -40,13 +40,18 @@ def finite(value: object) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One UI step with a stable id. `payload` is the host's JSON, unknown fields included, never altered."""
+    """One UI step with a stable id. `payload` is the host's JSON, unknown fields included, never altered.
+
+    `look_of` is set on a look alone, an extra action of the plugin's own (`delivery.look`): the id of the action that
+    it looks after. No JSON of a host's makes one.
+    """
 
     action_id: str
     type: str
     session_id: str
     machine_id: str
     payload: Mapping[str, Any]
+    look_of: str | None = None
 
     @classmethod
     def from_json(cls, payload: Mapping[str, Any], *, session_id: str, machine_id: str) -> Action | None:

@@ -7,11 +7,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from otel_validation.delivery.lease import DeliveryState
-from otel_validation.delivery.observer import Answered, Observer, Orphaned, Scanned
-from otel_validation.delivery.outcome import ReportStatus
+from otel_validation.delivery.observer import Answered, LookLost, Observer, Orphaned, Rechecking, Scanned
 
 if TYPE_CHECKING:
     from otel_validation.delivery.lease import Delivery
+    from otel_validation.delivery.outcome import Outcome
 
 logger = logging.getLogger("otel_validation.watchdog")
 
@@ -42,11 +42,18 @@ class Counters(Observer):
     def answered(self, event: Answered) -> None:
         """Count a report by its answer, and its verdict once: where it settled."""
         self._counts[f"reports_{event.status.value}_total"] += 1
-        if event.outcome is None or event.status not in (ReportStatus.ACCEPTED, ReportStatus.STALE_ADOPTED):
-            return
-        result = event.outcome.result
-        self._counts[f"verdicts_{result.verdict.value}_total" if result.validated else "reports_not_judged_total"] += 1
-        self._counts["verdicts_overriding_total"] += event.outcome.overridden
+        if event.outcome is not None and event.delivery is not None:
+            self._settled(event.outcome)
+
+    def rechecking(self, _event: Rechecking) -> None:
+        """Count a recheck, by the look that will be asked for."""
+        self._counts["rechecks_total"] += 1
+
+    def look_lost(self, event: LookLost) -> None:
+        """Count the orphan, and the verdict that settles its action after all."""
+        self._counts["looks_lost_total"] += 1
+        self._counts["orphans_detected_total"] += event.look.state is DeliveryState.IN_FLIGHT
+        self._settled(event.outcome)
 
     def scanned(self, event: Scanned) -> None:
         """Take note of a scan."""
@@ -55,6 +62,11 @@ class Counters(Observer):
         self._last_scan_ts = event.wall_ns / 1e9
         self._last_scan_duration_ms = event.elapsed_s * 1e3
         self._in_flight, self._orphans = event.in_flight, event.orphans
+
+    def _settled(self, outcome: Outcome) -> None:
+        result = outcome.result
+        self._counts[f"verdicts_{result.verdict.value}_total" if result.validated else "reports_not_judged_total"] += 1
+        self._counts["verdicts_overriding_total"] += outcome.overridden
 
     def snapshot(self) -> dict[str, float]:
         """The counters by the seeds' names; reports and verdicts beside them. Timestamps in Unix seconds."""
@@ -69,7 +81,10 @@ class Counters(Observer):
 
 
 class Journal(Observer):
-    """One log line for each orphan, in the seeds' words. Identifiers only: nothing from a screen is logged."""
+    """One log line for each orphan and each lost look, in the seeds' words.
+
+    Identifiers only: nothing from a screen is logged.
+    """
 
     def __init__(self, *, max_resends: int) -> None:
         self._max_resends = max_resends
@@ -96,6 +111,16 @@ class Journal(Observer):
                 *_where(orphan),
                 event.dead.cause.value,
             )
+
+    def look_lost(self, event: LookLost) -> None:
+        """`lea:look_lost`: nobody sent the screenshot that was asked for; its replay is paused."""
+        logger.error(
+            "[BUS] lea:look_lost action_id=%s look=%s sent=%d session=%s machine=%s replay=%s",
+            printable(event.delivery.action.action_id),
+            printable(event.look.action.action_id),
+            event.look.attempts,
+            *_where(event.delivery),
+        )
 
     def scanned(self, event: Scanned) -> None:
         """`[METRIC] watchdog`, for a scan that found something."""

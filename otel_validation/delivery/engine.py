@@ -6,17 +6,18 @@ import logging
 import secrets
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from anyio.lowlevel import checkpoint
 
 from otel_validation.clock import Clock, SystemClock, stopwatch, utc
-from otel_validation.delivery.judging import Judge, Judging
+from otel_validation.delivery.judging import Judge, Judging, pause_for
 from otel_validation.delivery.keyed import KeyedSignals
 from otel_validation.delivery.lease import DeliveryState
 from otel_validation.delivery.observer import (
     Dispatched,
+    LookLost,
     Observer,
     Observers,
     Orphaned,
@@ -28,7 +29,7 @@ from otel_validation.delivery.observer import (
 from otel_validation.delivery.outcome import Pause, PauseReason
 from otel_validation.delivery.policy import DeliveryPolicy
 from otel_validation.delivery.reports import Reports
-from otel_validation.delivery.session import Expiry, Gate, Session
+from otel_validation.delivery.standing import Expiry, Gate
 from otel_validation.errors import UnknownDeadLetterError, UnknownSessionError
 from otel_validation.validation.routing import RoutingPolicy
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from otel_validation.delivery.action import Action
     from otel_validation.delivery.lease import DeadLetter, Delivery, Lease
     from otel_validation.delivery.outcome import ReportOutcome
+    from otel_validation.delivery.session import Session
     from otel_validation.delivery.store import Store
     from otel_validation.validation.report import Report
 
@@ -67,7 +69,7 @@ class Forward:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Nothing to hand out: an action of the session is in flight."""
+    """Nothing to hand out: an action of the session is in flight, or about to be looked at again."""
 
 
 PollAnswer = Ticket | Forward | Held | Pause
@@ -99,7 +101,7 @@ class Engine:
         self._news = KeyedSignals()
         self._reports = Reports(
             store,
-            Judging(judge, routing or RoutingPolicy()),
+            Judging(judge, self._routing(routing or RoutingPolicy())),
             policy=self.policy,
             clock=self._clock,
             observers=self.observers,
@@ -240,10 +242,8 @@ class Engine:
         try:
             async with self._store.session(session_id) as session:
                 expiries = session.expire(now=now, wall_ns=wall_ns, policy=self.policy)
-                letter = next((e.dead for e in expiries if e.dead is not None), None)
-                if letter is not None:
-                    pause = Pause(PauseReason.GIVE_UP, f"an action was given up: {letter.cause.value}", now)
-                    pause = pause if session.hold(pause) else None
+                wanted = next((p for e in expiries if (p := _pause_after(e, now)) is not None), None)
+                pause = wanted if wanted is not None and session.hold(wanted) else None
         except Exception:
             counts["failed"] += 1
             logger.exception("a session could not be swept; left alone for %g s", QUARANTINE_S)
@@ -251,12 +251,18 @@ class Engine:
             return
         for expiry in expiries:
             counts["orphans"] += expiry.orphan.state is DeliveryState.IN_FLIGHT
-            counts["given_up" if expiry.dead is not None else "resent"] += 1
-            if self.observers.listen("orphaned"):
-                self.observers.orphaned(_orphaned(session_id, expiry, now, wall_ns))
+            counts["resent" if expiry.dead is None and expiry.settled is None else "given_up"] += 1
+            self._tell_of(expiry, session_id, now, wall_ns)
         if pause is not None:
             self._pause_changed(session_id, pause)
         self._news.notify(session_id)
+
+    def _tell_of(self, expiry: Expiry, session_id: str, now: float, wall_ns: int) -> None:
+        if expiry.settled is not None:
+            self._reports.forget(expiry.settled.action)
+            self.observers.look_lost(_look_lost(session_id, expiry, now, wall_ns))
+        elif self.observers.listen("orphaned"):
+            self.observers.orphaned(_orphaned(session_id, expiry, now, wall_ns))
 
     # Operators
 
@@ -295,6 +301,8 @@ class Engine:
         async with self._store.session(session_id) as session:
             lifted = session.pause is not None
             withdrawn = session.cancel()
+        for delivery in withdrawn:
+            self._reports.forget(delivery.action)
         self.observers.withdrawn(
             Withdrawn(session_id=session_id, wall_ns=self._clock.wall_ns(), deliveries=tuple(withdrawn))
         )
@@ -340,6 +348,10 @@ class Engine:
 
     # Parts
 
+    def _routing(self, routing: RoutingPolicy) -> RoutingPolicy:
+        """Without a timer nobody would ever hand a look out."""
+        return routing if self.policy.enabled else replace(routing, rechecks=0)
+
     def _hand_out(self, session: Session, now: float) -> Delivery | None:
         return session.hand_out(token=self._new_token(), now=now, policy=self.policy)
 
@@ -365,13 +377,36 @@ class Engine:
             raise UnknownSessionError(session_id)
 
 
+def _pause_after(expiry: Expiry, now: float) -> Pause | None:
+    if expiry.dead is not None:
+        return Pause(PauseReason.GIVE_UP, f"an action was given up: {expiry.dead.cause.value}", now)
+    return None if expiry.outcome is None else pause_for(expiry.outcome, now)
+
+
 def _orphaned(session_id: str, expiry: Expiry, now: float, wall_ns: int) -> Orphaned:
-    orphan = expiry.orphan
     return Orphaned(
         session_id=session_id,
         wall_ns=wall_ns,
-        orphan=orphan,
+        orphan=expiry.orphan,
         dead=expiry.dead,
-        age_s=now - orphan.first_dispatched_at,
-        lateness_s=0.0 if orphan.due_at is None else now - orphan.due_at,
+        age_s=now - expiry.orphan.first_dispatched_at,
+        lateness_s=_lateness(expiry.orphan, now),
     )
+
+
+def _look_lost(session_id: str, expiry: Expiry, now: float, wall_ns: int) -> LookLost:
+    if expiry.settled is None or expiry.outcome is None:
+        msg = "a lost look settles its action"
+        raise AssertionError(msg)
+    return LookLost(
+        session_id=session_id,
+        wall_ns=wall_ns,
+        look=expiry.orphan,
+        delivery=expiry.settled,
+        outcome=expiry.outcome,
+        lateness_s=_lateness(expiry.orphan, now),
+    )
+
+
+def _lateness(orphan: Delivery, now: float) -> float:
+    return 0.0 if orphan.due_at is None else now - orphan.due_at

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from otel_validation.delivery.outcome import Outcome, Pause, PauseReason
+from otel_validation.delivery.outcome import NextLook, Outcome, Pause, PauseReason
 from otel_validation.validation.routing import Mode, Route, decide
 from otel_validation.validation.verdict import ValidationResult, Verdict
 
@@ -31,16 +31,26 @@ class Judging:
         self.routing = routing
         self._judge = judge
 
-    async def outcome(self, action: Action, report: Report) -> Outcome:
-        """The outcome of `action` by this report."""
+    async def outcome(self, action: Action, report: Report, *, rechecked: int = 0, late: bool = False) -> Outcome:
+        """The outcome of `action` by this report.
+
+        `rechecked` is how often it was looked at again. A `late` report is of an attempt that a newer one superseded:
+        it may confirm the action, and leads to nothing else.
+        """
         result = await self._verdict(action, report)
-        decision = decide(success=report.success, error=report.error, result=result, policy=self.routing)
+        left = 0 if late else self.routing.rechecks - rechecked
+        decision = decide(
+            success=report.success, error=report.error, result=result, policy=self.routing, rechecks_left=left
+        )
+        looks_again = decision.route is Route.RECHECK
         return Outcome(
             success=decision.success,
             error=decision.error,
             route=decision.route,
             result=result,
             overridden=decision.overridden,
+            advised=decision.advised,
+            next_look=NextLook(self.routing.recheck_delay_s, left - 1) if looks_again else None,
         )
 
     async def _verdict(self, action: Action, report: Report) -> ValidationResult:

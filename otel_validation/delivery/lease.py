@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from otel_validation.delivery.action import Action
+    from otel_validation.delivery.look import Recheck
 
 
 class DeliveryState(StrEnum):
@@ -17,6 +18,8 @@ class DeliveryState(StrEnum):
     """To be handed to the next poll: an orphan's resend, or an action that never left (parked, redriven)."""
     IN_FLIGHT = "in_flight"
     """Handed out; its lease runs."""
+    RECHECKING = "rechecking"
+    """Reported, and not confirmed yet: a look at the screen decides. Nothing else is handed out meanwhile."""
     SETTLED = "settled"
     """One outcome was made durable."""
     DEAD = "dead"
@@ -79,7 +82,10 @@ class Delivery:
     yields: bool = False
     """Whether the host's own queue goes first (tail repush)."""
     unpolled_until: float | None = None
-    """A resend that no poll came for until then is given up: its agent is dead. None where it never left before."""
+    """A resend or a look that no poll came for until then is given up: its agent is dead. None where an action never
+    left before."""
+    recheck: Recheck | None = None
+    """Set while it is RECHECKING."""
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -91,12 +97,15 @@ class Delivery:
         """When time next changes this delivery, in seconds; None where it never does.
 
         In flight: when its lease expires. A waiting resend: when its agent counts as dead (`unpolled_until`). An
-        action that has not left yet waits without limit.
+        action that has not left yet waits without limit. Rechecking: when its look is to be handed out; from then on
+        the look's own times count.
         """
         if self.state is DeliveryState.IN_FLIGHT and self.lease is not None:
             due = self.lease.deadline
         elif self.state is DeliveryState.WAITING and self.unpolled_until is not None:
             due = self.unpolled_until
+        elif self.recheck is not None and self.recheck.look_id is None:
+            due = self.recheck.not_before
         else:
             return None
         return due if self.judged_until is None else max(due, self.judged_until)
@@ -104,6 +113,12 @@ class Delivery:
     def being_judged(self, now: float) -> bool:
         """Whether a report of it is under judgement."""
         return self.judged_until is not None and now < self.judged_until
+
+    def holds_back(self, now: float) -> bool:
+        """Whether nothing may be handed out for it, though it is not in flight: judged, or about to be looked at."""
+        if self.recheck is not None:
+            return self.recheck.look_id is None
+        return self.being_judged(now)
 
     def dispatched(self, *, token: str, now: float, timeout_s: float) -> Delivery:
         """The next attempt leaves."""
@@ -148,6 +163,12 @@ class Delivery:
             unpolled_until=self.unpolled_until,
         )
 
+    def rechecked(self, recheck: Recheck) -> Delivery:
+        """Its report, or the last look's, did not confirm it: it is looked at again."""
+        return replace(
+            self, state=DeliveryState.RECHECKING, recheck=recheck, judged_until=None, yields=False, unpolled_until=None
+        )
+
     def given_up(self) -> Delivery:
         """The last allowed attempt expired, or nobody came for it."""
         return replace(self, state=DeliveryState.DEAD, judged_until=None, unpolled_until=None)
@@ -163,7 +184,8 @@ class Delivery:
         lease = self.lease.shifted(seconds) if self.lease is not None else None
         judged = None if self.judged_until is None else self.judged_until + seconds
         unpolled = None if self.unpolled_until is None else self.unpolled_until + seconds
-        return replace(self, lease=lease, judged_until=judged, unpolled_until=unpolled)
+        recheck = None if self.recheck is None else self.recheck.shifted(seconds)
+        return replace(self, lease=lease, judged_until=judged, unpolled_until=unpolled, recheck=recheck)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

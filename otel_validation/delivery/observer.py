@@ -40,12 +40,23 @@ class Reported(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered(Event):
-    """A report got its answer. `delivery` is the settled one, None where the report settled nothing."""
+    """A report got its answer. `delivery` is the settled one, None where the report settled nothing.
+
+    `look` is the look that it was a report of, over now; `delivery` is then that of the action.
+    """
 
     report: Report
     status: ReportStatus
     outcome: Outcome | None
     delivery: Delivery | None
+    look: Delivery | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rechecking(Event):
+    """A report, just answered, did not confirm its action: `delivery.recheck` says when it is looked at again."""
+
+    delivery: Delivery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +71,20 @@ class Orphaned(Event):
     dead: DeadLetter | None
     age_s: float
     """Seconds since the first dispatch."""
+    lateness_s: float
+    """Seconds between the deadline and its detection."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookLost(Event):
+    """Nobody answers a look any more: its action, `delivery`, is settled by what was known before (`outcome`).
+
+    `look` is as it was: in flight where its last lease expired, waiting where nobody polled for it.
+    """
+
+    look: Delivery
+    delivery: Delivery
+    outcome: Outcome
     lateness_s: float
     """Seconds between the deadline and its detection."""
 
@@ -113,8 +138,14 @@ class Observer:
     def answered(self, event: Answered) -> None:
         """A report got its answer."""
 
+    def rechecking(self, event: Rechecking) -> None:
+        """An action is looked at again before it is settled."""
+
     def orphaned(self, event: Orphaned) -> None:
         """A lease expired."""
+
+    def look_lost(self, event: LookLost) -> None:
+        """A look was given up, and its action settled without it."""
 
     def pause_changed(self, event: PauseChanged) -> None:
         """A session was paused or resumed."""
@@ -170,9 +201,17 @@ class Observers(Observer):
         """Tell each."""
         self._tell("answered", event)
 
+    def rechecking(self, event: Rechecking) -> None:
+        """Tell each."""
+        self._tell("rechecking", event)
+
     def orphaned(self, event: Orphaned) -> None:
         """Tell each."""
         self._tell("orphaned", event)
+
+    def look_lost(self, event: LookLost) -> None:
+        """Tell each."""
+        self._tell("look_lost", event)
 
     def pause_changed(self, event: PauseChanged) -> None:
         """Tell each."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from otel_validation.validation.routing import Route
+
 if TYPE_CHECKING:
-    from otel_validation.validation.routing import Route
+    from otel_validation.validation.report import Report
     from otel_validation.validation.verdict import ValidationResult
 
 
@@ -41,12 +43,21 @@ class Pause:
     since: float
 
 
+@dataclass(frozen=True, slots=True)
+class NextLook:
+    """A fresh screenshot is asked of the agent in `after_s` seconds, and `left` times more after that."""
+
+    after_s: float
+    left: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How an action was settled.
+    """How an action was settled; or, where `next_look` is set, what is known so far of one that is not settled yet.
 
     `success` is what the host's handler is told (None where the agent said nothing usable and nothing was proved);
-    `overridden` where that differs from the agent's word.
+    `overridden` where that differs from the agent's word. `advised` is set in mode `observe` alone: the route that
+    `enforce` would have taken.
     """
 
     success: bool | None
@@ -54,11 +65,17 @@ class Outcome:
     route: Route
     result: ValidationResult
     overridden: bool = False
+    advised: Route | None = None
+    next_look: NextLook | None = None
 
     @property
     def confirmed(self) -> bool:
         """Whether this outcome may settle an action whose newer attempt is in flight."""
         return self.success is True
+
+    def final(self) -> Outcome:
+        """The same where nobody looks again: a person has to."""
+        return self if self.next_look is None else replace(self, route=Route.PAUSE, next_look=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +88,22 @@ class Settled:
     tokens: tuple[str, ...]
     outcome: Outcome | None
     """None where an operator cancelled the action."""
+    look_of: str | None = None
+    """The action that this look was after; None for an action."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOutcome:
-    """The answer to a report. `outcome` is the settled one, also for a duplicate; None where there is none."""
+    """The answer to a report. `outcome` is the settled one, also for a duplicate; None where there is none.
+
+    Where `outcome.next_look` is set nothing is settled yet: the action is looked at again. The report of a look is
+    answered with the outcome of the action `look_of`; `judged` is that action's own report, with the look's evidence,
+    as it was judged (None for a duplicate).
+    """
 
     status: ReportStatus
     outcome: Outcome | None = None
     attempt: int = 0
     retry: int = 0
+    look_of: str | None = None
+    judged: Report | None = None

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
 
+from otel_validation.delivery.evidence import Evidence
 from otel_validation.delivery.judging import pause_for
 from otel_validation.delivery.keyed import KeyedLocks, KeyedSignals
-from otel_validation.delivery.observer import Answered, Observers, PauseChanged, Reported
+from otel_validation.delivery.look import Recheck
+from otel_validation.delivery.observer import Answered, Observers, PauseChanged, Rechecking, Reported
 from otel_validation.delivery.outcome import Outcome, ReportOutcome, ReportStatus
-from otel_validation.delivery.session import Session, Standing
+from otel_validation.delivery.standing import JUDGED, Settlement, Standing
 
 if TYPE_CHECKING:
     from otel_validation.clock import Clock
+    from otel_validation.delivery.action import Action
     from otel_validation.delivery.judging import Judging
     from otel_validation.delivery.lease import Delivery
+    from otel_validation.delivery.outcome import Settled
     from otel_validation.delivery.policy import DeliveryPolicy
+    from otel_validation.delivery.session import Session
     from otel_validation.delivery.store import Store
     from otel_validation.validation.report import Report
 
@@ -40,6 +46,7 @@ class Reports:
         self._clock = clock
         self._observers = observers
         self._news = news
+        self._evidence = Evidence()
         self._locks = KeyedLocks()
 
     async def take(self, report: Report) -> ReportOutcome:
@@ -52,40 +59,72 @@ class Reports:
                 answer = await self._take(report)
         return answer
 
+    def forget(self, action: Action) -> None:
+        """The action ended otherwise: whatever is kept of its reports goes."""
+        self._evidence.drop(action)
+
     async def _take(self, report: Report) -> ReportOutcome:
         if not await self._store.known(report.session_id):
             return self._answered(report, ReportOutcome(status=ReportStatus.UNKNOWN))
         now = self._clock.now()
         async with self._store.session(report.session_id) as session:
             standing = session.standing(report.action_id, report.token)
-            if standing in (Standing.SETTLED, Standing.LATE_DEAD, Standing.UNKNOWN):
+            if standing not in JUDGED:
                 refused = self._refuse(session, report, standing)
             else:
                 refused = None
                 delivery = session.hold_for_judging(report.action_id, until=now + self._policy.judging_s)
+                about = session.reported_on(delivery)
         if refused is not None:
             return self._answered(report, refused)
         self._observers.reported(
             Reported(session_id=report.session_id, wall_ns=self._clock.wall_ns(), delivery=delivery, report=report)
         )
-        return await self._settle(report, await self._judging.outcome(delivery.action, report))
+        late = standing is Standing.LATE_SUPERSEDED
+        if about.recheck is None:
+            return await self._settle(report, about, await self._judging.outcome(about.action, report, late=late))
+        evidence = self._seen(about.action, about.recheck, report)
+        outcome = await self._judge_again(about.action, about.recheck, evidence, late=late)
+        return await self._settle(report, about, outcome, evidence)
 
-    async def _settle(self, report: Report, outcome: Outcome) -> ReportOutcome:
+    def _seen(self, action: Action, recheck: Recheck, look: Report) -> Report | None:
+        """The action's own report with what the look shows; None where the look shows nothing.
+
+        Nor is anything judged where a part of the first report's evidence is gone (a restart, another process): what
+        is left may say the opposite. A click is judged on the screen that it met, the one before it.
+        """
+        report = self._evidence.of(action) if recheck.more_evidence else recheck.report
+        if report is None or look.screenshot_after is None:
+            return None
+        return replace(report, screenshot_after=look.screenshot_after, window=look.window or report.window)
+
+    async def _judge_again(self, action: Action, recheck: Recheck, evidence: Report | None, *, late: bool) -> Outcome:
+        """The outcome by a look; what was known before, and a pause, where the look gives nothing to judge."""
+        if evidence is None:
+            return recheck.outcome.final()
+        outcome = await self._judging.outcome(action, evidence, rechecked=recheck.number, late=late)
+        return outcome if outcome.result.validated else recheck.outcome.final()
+
+    async def _settle(
+        self, report: Report, about: Delivery, outcome: Outcome, judged: Report | None = None
+    ) -> ReportOutcome:
         now = self._clock.now()
+        recheck = None if outcome.next_look is None else self._recheck(about, report, outcome, now)
         pause = pause_for(outcome, now)
         async with self._store.session(report.session_id) as session:
-            status, settled = session.settle(report.action_id, report.token, outcome)
-            if settled is None and status is ReportStatus.STALE_REJECTED:
+            done = session.settle(report.action_id, report.token, outcome, recheck)
+            if done.status is ReportStatus.STALE_REJECTED:
                 session.note_late_report(report.action_id)
-            kept = (session.settled or {}).get(report.action_id)
-            paused = settled is not None and pause is not None and session.hold(pause)
-        answer = ReportOutcome(
-            status=status,
-            outcome=kept.outcome if kept is not None else outcome if status is ReportStatus.STALE_REJECTED else None,
-            attempt=kept.attempts if kept is not None else 0,
-            retry=kept.retry if kept is not None else 0,
-        )
-        self._answered(report, answer, settled)
+            kept = session.remembered(report.action_id)
+            paused = done.settled is not None and pause is not None and session.hold(pause)
+        answer = _answer(done.status, kept, judged)
+        if kept is None and done.status is ReportStatus.STALE_REJECTED:
+            answer = ReportOutcome(status=done.status, outcome=outcome.final())
+        self._answered(report, answer, done)
+        if done.rechecking is not None:
+            self._look_again(report, done.rechecking)
+        elif done.look is not None:
+            self._evidence.drop(about.action)
         if paused:
             self._observers.pause_changed(
                 PauseChanged(session_id=report.session_id, wall_ns=self._clock.wall_ns(), pause=pause)
@@ -93,16 +132,32 @@ class Reports:
         self._news.notify(report.session_id)
         return answer
 
+    def _recheck(self, about: Delivery, report: Report, outcome: Outcome, now: float) -> Recheck:
+        not_before = now + self._judging.routing.recheck_delay_s
+        if about.recheck is not None:
+            return about.recheck.again(outcome, not_before)
+        return Recheck(
+            number=1,
+            not_before=not_before,
+            report=report.bare(),
+            outcome=outcome,
+            more_evidence=report.has_more_evidence,
+        )
+
+    def _look_again(self, report: Report, rechecking: Delivery) -> None:
+        if rechecking.recheck is not None and rechecking.recheck.number == 1:
+            self._evidence.keep(report)
+        self._observers.rechecking(
+            Rechecking(session_id=report.session_id, wall_ns=self._clock.wall_ns(), delivery=rechecking)
+        )
+
     def _refuse(self, session: Session, report: Report, standing: Standing) -> ReportOutcome:
         status = session.refusal(standing)
         if standing is Standing.LATE_DEAD:
             session.note_late_report(report.action_id)
-        kept = (session.settled or {}).get(report.action_id) if status is ReportStatus.DUPLICATE else None
-        if kept is None:
-            return ReportOutcome(status=status)
-        return ReportOutcome(status=status, outcome=kept.outcome, attempt=kept.attempts, retry=kept.retry)
+        return _answer(status, session.remembered(report.action_id) if status is ReportStatus.DUPLICATE else None)
 
-    def _answered(self, report: Report, answer: ReportOutcome, settled: Delivery | None = None) -> ReportOutcome:
+    def _answered(self, report: Report, answer: ReportOutcome, done: Settlement | None = None) -> ReportOutcome:
         self._observers.answered(
             Answered(
                 session_id=report.session_id,
@@ -110,7 +165,21 @@ class Reports:
                 report=report,
                 status=answer.status,
                 outcome=answer.outcome,
-                delivery=settled,
+                delivery=None if done is None else done.settled,
+                look=None if done is None else done.look,
             )
         )
         return answer
+
+
+def _answer(status: ReportStatus, kept: Settled | None, judged: Report | None = None) -> ReportOutcome:
+    if kept is None:
+        return ReportOutcome(status=status)
+    return ReportOutcome(
+        status=status,
+        outcome=kept.outcome,
+        attempt=kept.attempts,
+        retry=kept.retry,
+        look_of=kept.look_of,
+        judged=judged,
+    )

@@ -9,61 +9,21 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field, replace
-from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from otel_validation.delivery.lease import DeadLetter, Delivery, DeliveryState, GiveUpCause
+from otel_validation.delivery.look import Purpose, look_at
 from otel_validation.delivery.outcome import Pause, ReportStatus, Settled
+from otel_validation.delivery.standing import JUDGED, Expiry, Gate, Settlement, Standing
 
 if TYPE_CHECKING:
     from otel_validation.delivery.action import Action
+    from otel_validation.delivery.look import Recheck
     from otel_validation.delivery.outcome import Outcome
     from otel_validation.delivery.policy import DeliveryPolicy
 
 REMEMBERED = 256
 """Settled actions remembered in a session for duplicates: as many as an agent remembers (watchdog seed, R3)."""
-
-
-class Standing(Enum):
-    """What a report's token makes of it."""
-
-    CURRENT = auto()
-    """The attempt in flight."""
-    LATE_WAITING = auto()
-    """An expired attempt whose resend has not been handed out yet."""
-    LATE_SUPERSEDED = auto()
-    """An expired attempt; a newer one is in flight."""
-    LATE_DEAD = auto()
-    """An attempt of an action that was given up."""
-    SETTLED = auto()
-    UNKNOWN = auto()
-
-
-class Gate(Enum):
-    """What a poll of this session may get."""
-
-    OPEN = auto()
-    """The host's next action."""
-    HOST_FIRST = auto()
-    """The host's next action, or the waiting one where the host has none (tail repush)."""
-    WAITING = auto()
-    """The waiting action, before anything of the host's."""
-    HELD = auto()
-    """Nothing: an action is in flight."""
-    PAUSED = auto()
-    """Nothing: the session is paused."""
-
-
-@dataclass(frozen=True, slots=True)
-class Expiry:
-    """One orphan and what became of it: `dead` is None where it waits to be resent.
-
-    `orphan` is the delivery as it was: in flight where a lease expired, waiting where nobody polled for a resend.
-    """
-
-    orphan: Delivery
-    delivery: Delivery
-    dead: DeadLetter | None
 
 
 @dataclass(slots=True)
@@ -96,7 +56,7 @@ class Session:
         """
         if self.pause is not None:
             return Gate.PAUSED
-        if serial and any(d.state is DeliveryState.IN_FLIGHT or d.being_judged(now) for d in self.live.values()):
+        if serial and any(d.state is DeliveryState.IN_FLIGHT or d.holds_back(now) for d in self.live.values()):
             return Gate.HELD
         waiting = self.waiting()
         if waiting is None:
@@ -104,22 +64,22 @@ class Session:
         return Gate.HOST_FIRST if waiting.yields else Gate.WAITING
 
     def waiting(self) -> Delivery | None:
-        """The next action that waits to be handed out: those that go before the host's queue first."""
+        """The next action that waits to be handed out: a look first, then those that go before the host's queue."""
         waiting = [d for d in self.live.values() if d.state is DeliveryState.WAITING]
-        return min(waiting, key=lambda d: d.yields, default=None)
+        return min(waiting, key=lambda d: (d.action.look_of is None, d.yields), default=None)
 
     def dispatch(self, action: Action, *, token: str, now: float, policy: DeliveryPolicy) -> Delivery | None:
         """The host hands out `action`. Returns its delivery, or None where it must wait and was parked.
 
         An action waits where the session is paused, another is in flight, or another waited before it; waiting
-        burns no attempt.
+        burns no attempt. One that is rechecked is out already: its look decides.
         """
         known = self.live.get(action.action_id)
         delivery = known if known is not None else self._admit(action)
         gate = self.gate(now, serial=policy.holds_back)
         first = self.waiting() if gate is Gate.WAITING and policy.serial else None
         overtakes = first is not None and first.action.action_id != action.action_id
-        if gate in (Gate.PAUSED, Gate.HELD) or overtakes:
+        if gate in (Gate.PAUSED, Gate.HELD) or overtakes or delivery.state is DeliveryState.RECHECKING:
             self.live.setdefault(action.action_id, delivery)
             return None
         return self._leave(delivery, token=token, now=now, policy=policy)
@@ -158,23 +118,51 @@ class Session:
         self.live[action_id] = delivery
         return delivery
 
-    def settle(self, action_id: str, token: str | None, outcome: Outcome) -> tuple[ReportStatus, Delivery | None]:
-        """Make `outcome` the action's only one, where the token still allows it; checked again, atomically."""
+    def settle(self, action_id: str, token: str | None, outcome: Outcome, recheck: Recheck | None = None) -> Settlement:
+        """Make `outcome` the action's only one, where the token still allows it; checked again, atomically.
+
+        With `recheck` nothing is settled: the action is looked at again. The report of a look settles the action that
+        it was after, or leads to the next look.
+        """
         standing = self.standing(action_id, token)
-        if standing in (Standing.CURRENT, Standing.LATE_WAITING):
-            late = standing is Standing.LATE_WAITING
-            return (ReportStatus.STALE_ADOPTED if late else ReportStatus.ACCEPTED), self._close(action_id, outcome)
-        if standing is Standing.LATE_SUPERSEDED and outcome.confirmed:
-            return ReportStatus.STALE_ADOPTED, self._close(action_id, outcome)
-        if standing is Standing.LATE_SUPERSEDED:
+        if standing is Standing.LATE_SUPERSEDED and not outcome.confirmed:
             self.live[action_id] = self.live[action_id].judged(None)
-            return ReportStatus.STALE_REJECTED, None
-        return self.refusal(standing), None
+            return Settlement(ReportStatus.STALE_REJECTED)
+        if standing not in JUDGED:
+            return Settlement(self.refusal(standing))
+        status = ReportStatus.ACCEPTED if standing is Standing.CURRENT else ReportStatus.STALE_ADOPTED
+        look = None
+        look_of = self.live[action_id].action.look_of
+        if look_of is not None:
+            look, action_id = self._close(action_id, outcome), look_of
+        if recheck is None:
+            return Settlement(status, settled=self._close(action_id, outcome), look=look)
+        rechecking = self.live[action_id] = self.live[action_id].rechecked(self._on_stopped_clock(recheck))
+        return Settlement(status, rechecking=rechecking, look=look)
+
+    def reported_on(self, delivery: Delivery) -> Delivery:
+        """The delivery that a report of `delivery` settles: that of the action it looks after, else itself."""
+        look_of = delivery.action.look_of
+        return delivery if look_of is None else self.live[look_of]
+
+    def remembered(self, action_id: str) -> Settled | None:
+        """What became of an action or of a look; of one that is rechecked, what is known so far. None where nothing."""
+        live = self.live.get(action_id)
+        if live is not None and live.recheck is not None:
+            return Settled(
+                action_id=action_id,
+                retry=live.retry,
+                attempts=live.attempts,
+                tokens=live.tokens,
+                outcome=live.recheck.outcome,
+            )
+        return (self.settled or {}).get(action_id)
 
     @staticmethod
     def refusal(standing: Standing) -> ReportStatus:
         """The answer to a report that cannot settle anything."""
         return {
+            Standing.RECHECKED: ReportStatus.DUPLICATE,
             Standing.SETTLED: ReportStatus.DUPLICATE,
             Standing.LATE_DEAD: ReportStatus.STALE_REJECTED,
         }.get(standing, ReportStatus.UNKNOWN)
@@ -191,6 +179,7 @@ class Session:
             lease = delivery.lease
             if delivery.state is DeliveryState.IN_FLIGHT and lease is not None and lease.token == token:
                 del self.live[action_id]
+                self.live.pop(delivery.action.look_of or action_id, None)
                 return True
         return False
 
@@ -217,10 +206,11 @@ class Session:
         return min((due for d in self.live.values() if (due := d.due_at) is not None), default=None)
 
     def expire(self, *, now: float, wall_ns: int, policy: DeliveryPolicy) -> list[Expiry]:
-        """Turn every lease that ran out into a waiting resend or a dead letter.
+        """Turn every lease that ran out into a waiting resend or a dead letter; let looks wait whose time has come.
 
         A resend that no poll came for in `policy.patience_for` is a dead letter too, its agent is dead; polls that
-        had to leave it waiting (the host's queue goes first) give it that time anew.
+        had to leave it waiting (the host's queue goes first) give it that time anew. Where a look would be a dead
+        letter, the action that it was after is settled with what was known before.
         """
         if self.pause is not None:
             return []
@@ -273,10 +263,10 @@ class Session:
     # Parts
 
     def _admit(self, action: Action) -> Delivery:
-        """A new delivery; one of an action known to be over is a business retry of it."""
+        """A new delivery; one of an action known to be over is a business retry of it, a look is no action."""
         known = (self.settled or {}).get(action.action_id)
         letter = (self.dead or {}).get(action.action_id)
-        retry = known.retry + 1 if known else letter.delivery.retry + 1 if letter else 0
+        retry = known.retry + 1 if known and known.look_of is None else letter.delivery.retry + 1 if letter else 0
         return Delivery(action, DeliveryState.WAITING, retry=retry)
 
     def _leave(self, delivery: Delivery, *, token: str, now: float, policy: DeliveryPolicy) -> Delivery:
@@ -293,32 +283,73 @@ class Session:
     def _standing_of_live(delivery: Delivery, token: str | None) -> Standing:
         if token is not None and token not in delivery.tokens:
             return Standing.UNKNOWN
+        if delivery.state is DeliveryState.RECHECKING:
+            return Standing.RECHECKED
         if delivery.state is DeliveryState.WAITING:
             return Standing.LATE_WAITING
         current = delivery.lease is not None and token in (None, delivery.lease.token)
         return Standing.CURRENT if current else Standing.LATE_SUPERSEDED
 
+    def _on_stopped_clock(self, recheck: Recheck) -> Recheck:
+        """In a pause its delay counts from the moment the clocks stopped, as it goes on from there."""
+        next_look = recheck.outcome.next_look
+        if self.pause is None or next_look is None:
+            return recheck
+        return replace(recheck, not_before=min(recheck.not_before, self.pause.since + next_look.after_s))
+
     def _expire(self, delivery: Delivery, now: float, wall_ns: int, policy: DeliveryPolicy) -> Expiry | None:
+        if delivery.state is DeliveryState.RECHECKING:
+            self._ask(delivery, now, policy)
+            return None
         patience_s = policy.patience_for(delivery.action, delivery.attempts)
         if delivery.state is DeliveryState.WAITING:
             if self.last_poll_at is not None and self.last_poll_at + patience_s > now:
                 rearmed = replace(delivery, unpolled_until=self.last_poll_at + patience_s, judged_until=None)
                 self.live[delivery.action.action_id] = rearmed
                 return None
-            return Expiry(delivery, delivery, self._give_up(delivery, GiveUpCause.AGENT_DEAD, now, wall_ns))
-        if policy.may_resend(delivery.action, delivery.attempts):
-            return Expiry(delivery, self._requeue(delivery, now + patience_s, policy), None)
-        return Expiry(delivery, delivery, self._give_up(delivery, self._cause(delivery, now, policy), now, wall_ns))
+        elif policy.may_resend(delivery.action, delivery.attempts):
+            self._requeue(delivery, now + patience_s, policy)
+            return Expiry(delivery)
+        if delivery.action.look_of is not None:
+            return self._lose(delivery, delivery.action.look_of)
+        return Expiry(delivery, dead=self._give_up(delivery, self._cause(delivery, now, policy), now, wall_ns))
 
-    def _requeue(self, orphan: Delivery, unpolled_until: float, policy: DeliveryPolicy) -> Delivery:
+    def _ask(self, rechecking: Delivery, now: float, policy: DeliveryPolicy) -> None:
+        """Put the look in front of everything that waits."""
+        recheck = rechecking.recheck
+        if recheck is None:
+            msg = "a delivery that is rechecked says why"
+            raise AssertionError(msg)
+        action = rechecking.action
+        look = look_at(action, purpose=Purpose.RECHECK, number=recheck.number, token=rechecking.tokens[-1])
+        self.live[action.action_id] = replace(rechecking, recheck=recheck.asked(look.action_id))
+        waits = Delivery(
+            look,
+            DeliveryState.WAITING,
+            retry=rechecking.retry,
+            unpolled_until=now + policy.patience_for(look, 0),
+        )
+        self.live = {look.action_id: waits, **self.live}
+
+    def _lose(self, look: Delivery, look_of: str) -> Expiry:
+        """Nobody answers the look: what was known before is the action's outcome, and a person has to look."""
+        recheck = self.live[look_of].recheck
+        if recheck is None:
+            msg = "a look is after a delivery that is rechecked"
+            raise AssertionError(msg)
+        outcome = recheck.outcome.final()
+        self._close(look.action.action_id, outcome)
+        return Expiry(look, settled=self._close(look_of, outcome), outcome=outcome)
+
+    def _requeue(self, orphan: Delivery, unpolled_until: float, policy: DeliveryPolicy) -> None:
         action_id = orphan.action.action_id
-        waiting = orphan.orphaned(yields=policy.repush == "tail", unpolled_until=unpolled_until)
+        yields = policy.repush == "tail" and orphan.action.look_of is None
+        waiting = orphan.orphaned(yields=yields, unpolled_until=unpolled_until)
         del self.live[action_id]
         if waiting.yields:
             self.live[action_id] = waiting
         else:
             self.live = {action_id: waiting, **self.live}
-        return waiting
 
     def _give_up(self, orphan: Delivery, cause: GiveUpCause, now: float, wall_ns: int) -> DeadLetter:
         action_id = orphan.action.action_id
@@ -334,6 +365,8 @@ class Session:
         return letter
 
     def _cause(self, orphan: Delivery, now: float, policy: DeliveryPolicy) -> GiveUpCause:
+        if orphan.state is DeliveryState.WAITING:
+            return GiveUpCause.AGENT_DEAD
         if orphan.attempts <= policy.max_resends:
             return GiveUpCause.ACTION_POISON
         lease = orphan.lease
@@ -352,6 +385,7 @@ class Session:
             attempts=delivery.attempts,
             tokens=delivery.tokens,
             outcome=outcome,
+            look_of=delivery.action.look_of,
         )
         while len(settled) > REMEMBERED:
             del settled[next(iter(settled))]

@@ -12,7 +12,7 @@ import anyio
 from anyio.lowlevel import current_token
 
 from otel_validation.clock import Clock, SystemClock
-from otel_validation.delivery.observer import Dispatched, Observer, PauseChanged
+from otel_validation.delivery.observer import Dispatched, Observer, PauseChanged, Rechecking
 
 if TYPE_CHECKING:
     from otel_validation.delivery.engine import Engine
@@ -146,6 +146,11 @@ class Watchdog(Observer):
         """A lease began: it may end before the timer's next wake."""
         if event.delivery.lease is not None:
             self.nudge(event.delivery.lease.deadline)
+
+    def rechecking(self, event: Rechecking) -> None:
+        """A look is to be handed out soon."""
+        if event.delivery.due_at is not None:
+            self.nudge(event.delivery.due_at)
 
     def pause_changed(self, event: PauseChanged) -> None:
         """Leases of a resumed session run again."""

@@ -15,6 +15,8 @@ APART = frozenset(
     {"session_id", "action_id", "delivery_token", "traceparent", "screenshot_before", "screenshot_after"}
 ).union(VALUE_MEMBERS)
 """Members of a report's JSON that are not among `Report.members`."""
+FIELDS = frozenset({"success", "error", "actual_position", "window"})
+"""Those of `Report.members` that are fields of a Report too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,23 @@ class Report:
     def without_contents(self) -> Report:
         """The same report as if it carried no value and no members of its own: all that may be read of a secret."""
         return replace(self, value=None, value_given=False, members={})
+
+    @property
+    def has_more_evidence(self) -> bool:
+        """Whether it holds more to judge by than where the action went and the screenshot after it."""
+        held = (self.screenshot_before, self.window, self.members.keys() - FIELDS or None)
+        return self.value_given or any(part is not None for part in held)
+
+    def bare(self) -> Report:
+        """Who reported on what and where: nothing that is evidence, or that an agent could make long."""
+        return Report(
+            session_id=self.session_id,
+            action_id=self.action_id,
+            token=self.token,
+            success=self.success,
+            position=self.position,
+            position_given=self.position_given,
+        )
 
     @property
     def has_screenshot(self) -> bool:

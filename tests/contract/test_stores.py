@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
-from delivery_kit import COMPLETE, an_action
+from delivery_kit import COMPLETE, NOT_SEEN, a_report, an_action
 
-from otel_validation.delivery.outcome import Outcome, Pause, PauseReason
+from otel_validation.delivery.lease import DeliveryState
+from otel_validation.delivery.look import Recheck
+from otel_validation.delivery.outcome import NextLook, Outcome, Pause, PauseReason
 from otel_validation.delivery.policy import DeliveryPolicy
 from otel_validation.delivery.session import dead_letter_id
 from otel_validation.delivery.store import Store
@@ -19,6 +21,7 @@ pytestmark = pytest.mark.anyio
 
 POLICY = DeliveryPolicy(max_resends=0)
 DONE = Outcome(success=True, error=None, route=Route.CONTINUE, result=COMPLETE)
+AGAIN = Outcome(success=False, error="x", route=Route.RECHECK, result=NOT_SEEN, next_look=NextLook(1.5, 1))
 
 
 @asynccontextmanager
@@ -93,6 +96,59 @@ async def test_settled_actions_are_remembered_with_their_outcome(store):
         session.settle("a", None, DONE)
     settled = (await kept(store)).settled["a"]
     assert (settled.outcome, settled.tokens) == (DONE, ("s/a/0.0",))
+
+
+async def recheck(store, *, not_before=11.5):
+    """`a` was reported at 10.0, and is to be looked at again."""
+    await dispatch(store)
+    why = Recheck(number=1, not_before=not_before, report=a_report().bare(), outcome=AGAIN, more_evidence=True)
+    async with store.session("s") as session:
+        session.settle("a", None, AGAIN, why)
+    return why
+
+
+async def test_an_action_that_is_rechecked_is_there_again_with_the_reason(store):
+    why = await recheck(store)
+    delivery = (await kept(store)).live["a"]
+    assert (delivery.state, delivery.recheck) == (DeliveryState.RECHECKING, why)
+    assert await store.in_flight() == 0
+    assert await store.session_of("s/a/0.0") is None
+    assert await store.next_due() == 11.5
+    assert await store.due(11.5, 10) == ["s"]
+
+
+async def test_a_look_waits_and_leaves_as_an_action_of_its_own(store):
+    await recheck(store)
+    async with store.session("s") as session:
+        session.expire(now=11.5, wall_ns=0, policy=POLICY)
+    look, action = (await kept(store)).live.values()
+    assert (look.state, look.action.look_of) == (DeliveryState.WAITING, "a")
+    assert action.recheck.look_id == look.action.action_id
+    assert await store.next_due() == 41.5
+    async with store.session("s") as session:
+        session.hand_out(token="of-the-look", now=12.0, policy=POLICY)
+    assert await store.session_of("of-the-look") == "s"
+    assert (await store.in_flight(), await store.next_due()) == (1, 42.0)
+    async with store.session("s") as session:
+        session.settle(look.action.action_id, "of-the-look", DONE)
+    again = await kept(store)
+    assert (again.live, await store.in_flight(), await store.next_due()) == ({}, 0, None)
+    assert {name: settled.look_of for name, settled in again.settled.items()} == {look.action.action_id: "a", "a": None}
+
+
+async def test_a_block_that_raises_leaves_a_recheck_as_it_was(store):
+    await recheck(store)
+    before = await kept(store)
+
+    async def ask_and_fail():
+        async with store.session("s") as session:
+            session.expire(now=11.5, wall_ns=0, policy=POLICY)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await ask_and_fail()
+    assert await kept(store) == before
+    assert await store.next_due() == 11.5
 
 
 async def test_a_block_that_raises_changes_nothing(store):

@@ -8,7 +8,9 @@ knows what must hold from the events alone; it shares no code with the session.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter, deque
+from dataclasses import replace
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -22,9 +24,11 @@ from otel_validation.delivery.lease import DeliveryState, GiveUpCause
 from otel_validation.delivery.observer import (
     Answered,
     Dispatched,
+    LookLost,
     Observer,
     Orphaned,
     PauseChanged,
+    Rechecking,
     Reported,
     Withdrawn,
 )
@@ -41,9 +45,9 @@ POLICIES = (
     DeliveryPolicy(max_resends=1, total_lease_s=60.0, judging_s=5.0),
 )
 FIELDS = st.sampled_from([{}, {}, {}, {}, {"resend": "never"}, {"visibility_timeout_s": 45}])
-SECONDS = st.sampled_from([0.0, 0.5, 5.0, 29.0, 30.0, 31.0, 61.0, 95.0, 700.0])
-VERDICTS = st.sampled_from([COMPLETE, COMPLETE, NOTHING_TO_JUDGE, NOT_SEEN, WRONG_APPLICATION])
-NONTERMINAL = {DeliveryState.WAITING, DeliveryState.IN_FLIGHT}
+SECONDS = st.sampled_from([0.0, 0.5, 1.5, 5.0, 29.0, 30.0, 31.0, 61.0, 95.0, 700.0])
+VERDICTS = st.sampled_from([COMPLETE, COMPLETE, NOTHING_TO_JUDGE, NOT_SEEN, NOT_SEEN, WRONG_APPLICATION])
+NONTERMINAL = {DeliveryState.WAITING, DeliveryState.IN_FLIGHT, DeliveryState.RECHECKING}
 
 
 class Model(Observer):
@@ -62,6 +66,13 @@ class Model(Observer):
         self.judged_until = {}  # (session, action) -> until when a report under judgement holds it
         self.letters = 0  # dead letters not redriven yet
         self.over = set()  # (session, action): settled, and not put back by host or operator since
+        self.looked_at = {}  # session -> (action, when its look may leave): nothing else may
+        self.rechecks = Counter()  # (session, action, retry) -> how often it was looked at again
+
+    def filter(self, record):
+        """As a filter of the observers' log: a hook of this model that raises is a violation too."""
+        self.violations.append(record.exc_text or repr(record.exc_info))
+        return True
 
     def must(self, holds, what):
         if not holds:
@@ -74,6 +85,9 @@ class Model(Observer):
         self.must(session not in self.paused_since, "dispatched while paused")
         self.must(session not in self.gave_up, "the next action flowed after a give-up")
         self.must(not self.judging(session, action_id), "an action left while a report of it was judged")
+        rechecked, not_before = self.looked_at.get(session, (None, 0.0))
+        self.must(delivery.action.look_of == rechecked, "a look without need, or another action before it")
+        self.must(self.clock.now() >= not_before, "a look before its time")
         key = (session, action_id, delivery.retry)
         self.left[key] += 1
         self.must(delivery.attempts == self.left[key], "attempts that do not count what left")
@@ -102,9 +116,35 @@ class Model(Observer):
             self.must(not is_current, "a current report was called stale")
             superseded = report.action_id == action_id
             self.must(not superseded or event.outcome.success, "a stale failure settled over a newer attempt")
-        self.must((event.delivery is not None) == (event.status in SETTLING), "a status that hides what it did")
+        settles = event.status in SETTLING and event.outcome.next_look is None
+        self.must((event.delivery is not None) == settles, "a status that hides what it did")
+        self.must(event.look is None or event.status in SETTLING, "a look that ended without doing anything")
+        if event.look is not None:
+            self.must(event.look.action.look_of == self.looked_at[session][0], "a look of something else")
+            self.free(session, event.look.action.action_id)
         if event.delivery is not None:
             self.end(session, event.delivery)
+
+    def rechecking(self, event: Rechecking):
+        session, delivery = event.session_id, event.delivery
+        action_id = delivery.action.action_id
+        self.free(session, action_id)
+        self.must(self.looked_at.get(session, (action_id,))[0] == action_id, "two actions are rechecked")
+        self.looked_at[session] = (action_id, self.paused_since.get(session, self.clock.now()) + 1.5)
+        self.rechecks[session, action_id, delivery.retry] += 1
+        self.must(self.rechecks[session, action_id, delivery.retry] <= 2, "more looks than there may be")
+
+    def look_lost(self, event: LookLost):
+        session, look, now = event.session_id, event.look, self.clock.now()
+        self.must(session not in self.paused_since, "a look was lost in a pause")
+        self.must(not self.judging(session, look.action.action_id), "a look was lost while it was judged")
+        self.must(event.lateness_s >= 0, "a look was lost before its time")
+        self.must(not event.outcome.success, "nobody looked, and it is a success")
+        if look.state is DeliveryState.IN_FLIGHT:
+            self.must(now >= self.deadlines[look.lease.token], "a look expired before the deadline")
+        self.free(session, look.action.action_id)
+        self.end(session, event.delivery)
+        self.gave_up.add(session)
 
     def orphaned(self, event: Orphaned):
         session, orphan, now = event.session_id, event.orphan, self.clock.now()
@@ -126,7 +166,10 @@ class Model(Observer):
     def withdrawn(self, event: Withdrawn):
         self.judged_until = {key: until for key, until in self.judged_until.items() if key[0] != event.session_id}
         for delivery in event.deliveries:
-            self.end(event.session_id, delivery)
+            if delivery.action.look_of is None:
+                self.end(event.session_id, delivery)
+        for delivery in event.deliveries:
+            self.free(event.session_id, delivery.action.action_id)
         self.gave_up.discard(event.session_id)
 
     def pause_changed(self, event: PauseChanged):
@@ -140,12 +183,21 @@ class Model(Observer):
         self.gave_up.discard(session)
         if session in self.current:
             self.deadlines[self.current[session][1]] += took
+        if session in self.looked_at:
+            action_id, not_before = self.looked_at[session]
+            self.looked_at[session] = (action_id, not_before + took)
 
     def end(self, session, delivery, *, over=True):
         action_id = delivery.action.action_id
         self.ended[session, action_id, delivery.retry] += 1
         if over:
             self.over.add((session, action_id))
+        if self.looked_at.get(session, (None,))[0] == action_id:
+            del self.looked_at[session]
+        self.free(session, action_id)
+
+    def free(self, session, action_id):
+        """This action is not in flight any more."""
         if self.current.get(session, (None,))[0] == action_id:
             del self.current[session]
 
@@ -163,6 +215,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         self.engine, self.clock = self.desk.engine, self.desk.clock
         self.model = Model(self.clock, self.policy)
         self.engine.observers.add(self.model)
+        logging.getLogger("otel_validation.delivery.observer").addFilter(self.model.filter)
         self.queues = {name: deque() for name in SESSIONS}
         self.handed = set()  # (session, action) that the host let go
         self.mail = []  # reports, each to be delivered never, once or often, at any time
@@ -187,7 +240,12 @@ class DeliveryMachine(RuleBasedStateMachine):
     def host_queues_an_action(self, data, session, fields):
         """A new one; one that is over once more (a business retry); one that is still open (its own resend)."""
         queued = {(name, action.action_id) for name, queue in self.queues.items() for action in queue}
-        live = {(kept.session_id, action_id) for kept in self.run(self.sessions) for action_id in kept.live}
+        live = {
+            (kept.session_id, action_id)
+            for kept in self.run(self.sessions)
+            for action_id, delivery in kept.live.items()
+            if delivery.action.look_of is None
+        }
         again = sorted(key for key in (self.model.over | live) - queued if key[0] == session)
         new = (session, f"{session}-{next(self.numbers)}")
         session, action_id = data.draw(st.sampled_from([new, *again]))
@@ -198,7 +256,7 @@ class DeliveryMachine(RuleBasedStateMachine):
     @rule(
         session=st.sampled_from(SESSIONS),
         fate=st.sampled_from(["received", "received", "received", "lost", "lost", "aborted", "paused"]),
-        later=st.sampled_from([0.0, 0.0, 31.0]),
+        later=st.sampled_from([0.0, 0.0, 1.5, 31.0]),
     )
     def agent_polls(self, session, fate, later):
         self.clock.advance(later)
@@ -258,7 +316,16 @@ class DeliveryMachine(RuleBasedStateMachine):
         if action.session_id == "legacy" or not self.executed[key]:
             self.executed[key] += 1
         token = ticket.lease.token if action.session_id == "sdk" else None
-        self.mail.append(Report(session_id=action.session_id, action_id=action.action_id, token=token, success=True))
+        self.mail.append(
+            Report(
+                session_id=action.session_id,
+                action_id=action.action_id,
+                token=token,
+                success=True,
+                screenshot_before="before",
+                screenshot_after="after",
+            )
+        )
 
     @precondition(lambda self: self.mail)
     @rule(
@@ -266,18 +333,17 @@ class DeliveryMachine(RuleBasedStateMachine):
         late=st.sampled_from([0.0, 0.0, 31.0]),
         copies=st.sampled_from([1, 1, 1, 2, 20]),
         success=st.sampled_from([True, True, None, False]),
+        shot=st.sampled_from(["after", "after", "after", None]),
         verdict=VERDICTS,
         judging=st.sampled_from([0.0, 0.0, 0.5, 5.0, 31.0, 200.0]),
         meanwhile=st.sampled_from(["nothing", "nothing", "sweep", "sweep", "poll", "poll", "pause", "cancel"]),
     )
-    def network_delivers_reports(self, written, late, copies, success, verdict, judging, meanwhile):
+    def network_delivers_reports(self, written, late, copies, success, shot, verdict, judging, meanwhile):
         """One of the last four reports that were written, the latest more often than not."""
         written = self.mail[-1 - min(written, len(self.mail) - 1)]
         self.clock.advance(late)
         self.run(self.engine.expire)
-        report = Report(
-            session_id=written.session_id, action_id=written.action_id, token=written.token, success=success
-        )
+        report = replace(written, success=success, screenshot_after=shot)
         answers, calls = self.run(self.deliver, report, copies, verdict, judging, meanwhile)
         rejected = sum(answer.status is ReportStatus.STALE_REJECTED for answer in answers)
         assert calls <= 1 + rejected, "identical concurrent reports were judged more than once"
@@ -314,6 +380,20 @@ class DeliveryMachine(RuleBasedStateMachine):
             for _ in range(copies):
                 group.start_soon(send)
         return answers, judge.calls - before
+
+    @rule(
+        session=st.sampled_from(SESSIONS),
+        verdict=st.sampled_from([NOT_SEEN, NOT_SEEN, COMPLETE]),
+        then=st.sampled_from([0.0, 1.0, 1.5, 1.5, 31.0]),
+    )
+    def agent_works_and_its_screen_is_slow(self, session, verdict, then):
+        """One poll and its report, in time and whole, of an action or of a look."""
+        ticket = self.run(self.poll, session, "received")
+        if ticket is not None:
+            self.tokens.append(ticket.lease.token)
+            self.receive(ticket)
+            self.run(self.deliver, self.mail[-1], 1, verdict, 0.0, "nothing")
+        self.clock.advance(then)
 
     @rule(session=st.sampled_from(SESSIONS), action_id=st.sampled_from(["sdk-0", "legacy-0", "never"]))
     def somebody_reports_with_a_token_never_given_out(self, session, action_id):
@@ -445,6 +525,7 @@ class DeliveryMachine(RuleBasedStateMachine):
             self.the_model_agrees()
             self.the_sessions_are_right()
         finally:
+            logging.getLogger("otel_validation.delivery.observer").removeFilter(self.model.filter)
             self.loop.close()
 
     async def finish(self, session):
@@ -459,7 +540,13 @@ class DeliveryMachine(RuleBasedStateMachine):
             ticket = await self.poll(session, "received")
             if ticket is not None:
                 action = ticket.delivery.action
-                report = Report(session_id=session, action_id=action.action_id, token=ticket.lease.token, success=True)
+                report = Report(
+                    session_id=session,
+                    action_id=action.action_id,
+                    token=ticket.lease.token,
+                    success=True,
+                    screenshot_after="after",
+                )
                 answer = await self.engine.report(report)
                 assert answer.status is ReportStatus.ACCEPTED
             self.clock.advance(10.0)

@@ -7,6 +7,7 @@ import re
 
 import pytest
 from delivery_kit import (
+    COMPLETE,
     NOT_SEEN,
     NOTHING_TO_JUDGE,
     WRONG_APPLICATION,
@@ -19,6 +20,8 @@ from delivery_kit import (
 
 from otel_validation.delivery.counters import WATCHDOG_KEYS, Counters, Journal, printable
 from otel_validation.delivery.observer import Scanned
+from otel_validation.delivery.policy import DeliveryPolicy
+from otel_validation.validation.routing import RoutingPolicy
 
 pytestmark = pytest.mark.anyio
 
@@ -77,7 +80,8 @@ async def test_a_resend_that_nobody_polls_for_is_one_orphan_and_one_give_up():
     ],
 )
 async def test_a_verdict_is_counted_once_whatever_is_sent_again(result, key, overriding):
-    desk = a_desk(judge=ScriptedJudge() if result is None else ScriptedJudge(result))
+    judge = ScriptedJudge() if result is None else ScriptedJudge(result)
+    desk = a_desk(judge=judge, routing=RoutingPolicy(rechecks=0))
     counters = counted(desk)
     desk.host_has(an_action())
     ticket = await desk.take()
@@ -90,6 +94,53 @@ async def test_a_verdict_is_counted_once_whatever_is_sent_again(result, key, ove
     assert snapshot["reports_accepted_total"] == 1
     assert snapshot["reports_duplicate_total"] == 2
     assert snapshot["reports_unknown_total"] == 1
+
+
+async def recheck(desk: Desk) -> None:
+    """Report `a` and its first look, neither of which shows anything, and take the second look."""
+    desk.judge.result = NOT_SEEN
+    desk.host_has(an_action(replay_id="rep_1"))
+    report = a_report(token=(await desk.take()).lease.token, screenshot_after="x")
+    for _ in range(2):
+        await desk.engine.report(report)
+        desk.clock.advance(1.5)
+        ticket = await desk.take()
+        report = a_report(ticket.delivery.action.action_id, ticket.lease.token, screenshot_after="x")
+
+
+async def test_a_recheck_is_counted_and_its_verdict_once_where_it_settles():
+    desk = a_desk()
+    counters = counted(desk)
+    await recheck(desk)
+    snapshot = counters.snapshot()
+    assert snapshot["rechecks_total"] == 2
+    assert snapshot["reports_accepted_total"] == 2
+    assert not [key for key in snapshot if key.startswith("verdicts_")]
+    desk.judge.result = COMPLETE
+    (name,) = [name for name in (await desk.session()).live if "~look2" in name]
+    for _ in range(2):
+        await desk.engine.report(a_report(name, screenshot_after="x"))
+    snapshot = counters.snapshot()
+    assert (snapshot["verdicts_complete_total"], snapshot["verdicts_overriding_total"]) == (1, 0)
+    assert (snapshot["reports_accepted_total"], snapshot["reports_duplicate_total"]) == (3, 1)
+    assert snapshot["rechecks_total"] == 2
+
+
+async def test_a_lost_look_is_an_orphan_and_no_give_up_and_settles_its_verdict(caplog):
+    caplog.set_level(logging.INFO, "otel_validation.watchdog")
+    desk = a_desk(policy=DeliveryPolicy(max_resends=0))
+    counters = counted(desk)
+    desk.engine.observers.add(Journal(max_resends=0))
+    await recheck(desk)
+    await desk.after(31)
+    snapshot = counters.snapshot()
+    assert (snapshot["looks_lost_total"], snapshot["orphans_detected_total"]) == (1, 1)
+    assert (snapshot["orphans_giveup_total"], snapshot["orphans_resent_total"]) == (0, 0)
+    assert (snapshot["verdicts_continue_total"], snapshot["verdicts_overriding_total"]) == (1, 1)
+    line = caplog.records[0].getMessage()
+    assert re.fullmatch(
+        r"\[BUS\] lea:look_lost action_id=a look=a~look2-[0-9a-f]{8} sent=1 session=s machine=m replay=rep_1", line
+    )
 
 
 async def test_a_failed_scan_and_what_is_in_flight():

@@ -217,7 +217,7 @@ async def test_a_judge_that_crashes_confirms_nothing(caplog):
     async def meanwhile():
         raise RuntimeError("boom")
 
-    desk = a_desk(judge=ScriptedJudge(COMPLETE, meanwhile))
+    desk = a_desk(judge=ScriptedJudge(COMPLETE, meanwhile), routing=RoutingPolicy(rechecks=0))
     desk.host_has(an_action())
     ticket = await desk.take()
     with caplog.at_level(logging.ERROR):
@@ -246,7 +246,8 @@ async def test_without_a_judge_the_agents_word_stands(how):
     ("result", "routing", "reason"),
     [
         (COMPLETE, RoutingPolicy(), None),
-        (NOT_SEEN, RoutingPolicy(), "not confirmed"),
+        (NOT_SEEN, RoutingPolicy(), None),
+        (NOT_SEEN, RoutingPolicy(rechecks=0), "not confirmed"),
         (WRONG_APPLICATION, RoutingPolicy(), "wrong_application"),
         (WRONG_APPLICATION, RoutingPolicy(mode=Mode.OBSERVE), None),
         (NOTHING_TO_JUDGE, RoutingPolicy(), None),

@@ -8,7 +8,8 @@ from delivery_kit import COMPLETE, an_action
 from otel_validation.delivery.lease import DeliveryState, GiveUpCause
 from otel_validation.delivery.outcome import Outcome, Pause, PauseReason, ReportStatus
 from otel_validation.delivery.policy import DeliveryPolicy
-from otel_validation.delivery.session import REMEMBERED, Gate, Session, Standing, dead_letter_id
+from otel_validation.delivery.session import REMEMBERED, Session, dead_letter_id
+from otel_validation.delivery.standing import Gate, Settlement, Standing
 from otel_validation.validation.routing import Route
 
 POLICY = DeliveryPolicy()
@@ -190,7 +191,7 @@ def test_a_report_of_an_action_that_never_left_is_unknown():
     session = Session("s")
     session.park(an_action())
     assert session.standing("a", None) is Standing.UNKNOWN
-    assert session.settle("a", None, DONE) == (ReportStatus.UNKNOWN, None)
+    assert session.settle("a", None, DONE) == Settlement(ReportStatus.UNKNOWN)
 
 
 def test_a_duplicate_is_one_while_the_business_retry_waits_to_leave():
@@ -206,9 +207,9 @@ def test_a_late_success_settles_a_redriven_action_before_it_leaves_again():
     desktop = Desktop()
     letter = desktop.dead()
     desktop.session.redrive(letter.dead_letter_id)
-    status, settled = desktop.session.settle("a", "t1", DONE)
-    assert status is ReportStatus.STALE_ADOPTED
-    assert settled.state is DeliveryState.SETTLED
+    done = desktop.session.settle("a", "t1", DONE)
+    assert done.status is ReportStatus.STALE_ADOPTED
+    assert done.settled.state is DeliveryState.SETTLED
     assert desktop.session.live == {}
 
 
@@ -217,10 +218,9 @@ def test_a_late_success_settles_while_a_newer_attempt_is_in_flight_and_a_failure
     desktop.dispatch()
     desktop.expire(30.0)
     desktop.hand_out(31.0)
-    assert desktop.session.settle("a", "t1", FAILED) == (ReportStatus.STALE_REJECTED, None)
-    status, _ = desktop.session.settle("a", "t1", DONE)
-    assert status is ReportStatus.STALE_ADOPTED
-    assert desktop.session.settle("a", "t2", DONE) == (ReportStatus.DUPLICATE, None)
+    assert desktop.session.settle("a", "t1", FAILED) == Settlement(ReportStatus.STALE_REJECTED)
+    assert desktop.session.settle("a", "t1", DONE).status is ReportStatus.STALE_ADOPTED
+    assert desktop.session.settle("a", "t2", DONE) == Settlement(ReportStatus.DUPLICATE)
 
 
 def test_a_rejected_late_report_does_not_lengthen_the_lease_in_flight():

@@ -13,7 +13,7 @@ import pytest
 import trio
 import trio.testing
 from anyio import to_thread
-from delivery_kit import ScriptedJudge, a_report, an_action
+from delivery_kit import NOT_SEEN, ScriptedJudge, a_report, an_action
 
 from otel_validation.clock import AnyioClock
 from otel_validation.delivery.engine import Engine, Ticket
@@ -46,8 +46,9 @@ class Bench:
         clock = AnyioClock()
         self.seen = Scans()
         self.store = store or MemoryStore()
+        self.judge = ScriptedJudge()
         self.engine = Engine(
-            self.store, judge=ScriptedJudge(), policy=DeliveryPolicy(**policy), clock=clock, observer=self.seen
+            self.store, judge=self.judge, policy=DeliveryPolicy(**policy), clock=clock, observer=self.seen
         )
         more = {"chores": chores} if chores else {}
         self.watchdog = Watchdog(self.engine, max_sleep_s=max_sleep_s, clock=clock, **more)
@@ -67,6 +68,26 @@ def on_virtual_clock(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
 
     run.__name__, run.__doc__ = test.__name__, test.__doc__
     return run
+
+
+@on_virtual_clock
+async def test_it_wakes_for_a_look_while_it_sleeps_until_a_later_deadline():
+    bench = Bench()
+    bench.judge.result = NOT_SEEN
+    async with anyio.create_task_group() as group:
+        group.start_soon(bench.watchdog.run)
+        await anyio.wait_all_tasks_blocked()
+        await bench.dispatch("other")
+        ticket = await bench.dispatch("a", session_id="s")
+        await anyio.sleep(0.25)
+        await bench.engine.report(a_report(token=ticket.lease.token, screenshot_after="x"))
+        began = anyio.current_time()
+        assert await bench.engine.news("s", 5)
+        assert anyio.current_time() == pytest.approx(began + 1.5)
+        look = await bench.engine.poll("s")
+        assert isinstance(look, Ticket)
+        assert look.delivery.action.look_of == "a"
+        group.cancel_scope.cancel()
 
 
 @on_virtual_clock
