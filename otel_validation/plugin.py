@@ -258,4 +258,6 @@ def routing_policy(settings: Settings) -> RoutingPolicy:
         accept_confidence=settings.validator_accept_confidence,
         on_unverified=OnUnverified(settings.validator_on_unverified),
         routes=rules(settings).routes,
+        rechecks=settings.validator_rechecks,
+        recheck_delay_s=settings.validator_recheck_delay_s,
     )

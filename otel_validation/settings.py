@@ -71,6 +71,10 @@ class Settings(BaseSettings):
     """`RPA_VALIDATOR_RULES`: a TOML file with your own matrix and routes over those that are built in."""
     validator_on_unverified: Literal["continue", "pause"] = "continue"
     """`RPA_VALIDATOR_ON_UNVERIFIED`: what a report with nothing to judge does, `continue` or `pause`."""
+    validator_rechecks: int = Field(default=2, ge=0, le=10)
+    """`RPA_VALIDATOR_RECHECKS`: fresh screenshots asked for before a `continue` pauses; 0 pauses at once."""
+    validator_recheck_delay_s: Seconds = 1.5
+    """`RPA_VALIDATOR_RECHECK_DELAY_S`: the wait before each of them."""
     validator_workers: int = Field(default=2, ge=1)
     """`RPA_VALIDATOR_WORKERS`: checks that run at once."""
 

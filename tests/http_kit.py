@@ -18,7 +18,10 @@ import anyio
 import httpx
 import uvicorn
 from asgi_lifespan import LifespanManager
+from fastapi import FastAPI, Request
+from starlette.responses import JSONResponse, Response
 
+from otel_validation.asgi.report import SCOPE_KEY
 from otel_validation.clock import VirtualClock
 from otel_validation.plugin import Plugin, instrument
 from otel_validation.server.listen import listen
@@ -40,6 +43,25 @@ def legacy_host() -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.create_host()
+
+
+def recording_host(*, answers: list[Response] | None = None, queue: list[dict] | None = None) -> FastAPI:
+    """A host that keeps the raw bodies and the plugin's answers it is given; answers may be scripted."""
+    app = FastAPI()
+    app.state.bodies, app.state.outcomes = [], []
+    queue = [click()] if queue is None else queue
+
+    @app.get(NEXT)
+    async def poll() -> dict:
+        return {"action": queue.pop(0) if queue else None}
+
+    @app.post(RESULT)
+    async def report(request: Request) -> Response:
+        app.state.bodies.append(await request.body())
+        app.state.outcomes.append(request.scope.get(SCOPE_KEY))
+        return answers.pop(0) if answers else JSONResponse({"received": True})
+
+    return app
 
 
 def click(action_id: str = "act_1", **more: Any) -> dict[str, Any]:
@@ -193,6 +215,10 @@ async def exchange(
     }
     await app(whole, receive, send)
     return sent
+
+
+async def post(app: Any, body: bytes, **headers: str) -> list[dict]:
+    return await exchange(app, "POST", RESULT, "", {**JSON_HEADERS, **headers}, body)
 
 
 async def _never() -> Any:

@@ -182,7 +182,7 @@ class Poll:
 
     def _delivery(self, ticket: Ticket) -> Mapping[str, Any]:
         delivery, lease = ticket.delivery, ticket.lease
-        return {
+        block = {
             "token": lease.token,
             "attempt": lease.attempt,
             "retry": delivery.retry,
@@ -191,6 +191,9 @@ class Poll:
             "visibility_timeout_s": lease.timeout_s,
             "traceparent": self._wiring.traceparent(lease.token),
         }
+        if delivery.action.look_of is not None:
+            block["look_of"] = delivery.action.look_of
+        return block
 
 
 REFUSED = (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from cachetools import LRUCache
 
+from otel_validation.asgi.first_reports import FirstReports, Key
 from otel_validation.asgi.messages import (
     Answer,
     AnswerHold,
@@ -45,11 +46,11 @@ DISCARDED = 4
 """Times the limit that a refused body may be long and still be read to its end, so that its sender hears why."""
 SMALL = 64 * 1024
 """Bytes that servers hold of any request before the application asks for them."""
+SETTLING = frozenset((ReportStatus.ACCEPTED, ReportStatus.STALE_ADOPTED))
 UNPROVEN = ReportOutcome(status=ReportStatus.UNKNOWN)
 """The answer to a report that bears no token and other credentials than the session's: it settles nothing."""
 
 CLOSE: RawHeaders = [(b"connection", b"close")]
-Key = tuple[str, str, int]
 
 
 class Answers:
@@ -60,16 +61,17 @@ class Answers:
 
     def __init__(self) -> None:
         self.locks = KeyedLocks()
+        self.firsts = FirstReports()
         self._kept: LRUCache[Key, Answer] = LRUCache(maxsize=REMEMBERED_ANSWERS)
 
-    def keep(self, report: Report, retry: int, answer: Answer) -> None:
+    def keep(self, key: Key, answer: Answer) -> None:
         """Remember a good answer; one that failed is not: the agent's next try must reach the host."""
         if 200 <= answer.status < 300 and len(answer.body) <= LONGEST_REMEMBERED:
-            self._kept[report.session_id, report.action_id, retry] = answer
+            self._kept[key] = answer
 
-    def kept(self, report: Report, retry: int) -> Answer | None:
+    def kept(self, key: Key) -> Answer | None:
         """The remembered answer."""
-        return self._kept.get((report.session_id, report.action_id, retry))
+        return self._kept.get(key)
 
 
 class ReportCall:
@@ -125,57 +127,108 @@ class ReportCall:
             may_settle = await self._may_settle(report)
             answer = await self._wiring.engine.report(report) if may_settle else UNPROVEN
             self._scope[SCOPE_KEY] = answer
-            await self._finish(app, report, answer, parsed, body)
+            key = (report.session_id, report.action_id, answer.retry)
+            if not _is_for_the_host(answer):
+                await self._answer_alone(key, answer, parsed)
+            elif answer.look_of is None:
+                await self._finish(app, key, answer, parsed, body)
+            else:
+                await self._finish_look(app, key, answer.look_of, answer, parsed)
 
     async def _may_settle(self, report: Report) -> bool:
         """A token proves itself: only whoever got the action has it. Without one the guard decides."""
         return report.token is not None or await self._wiring.guard.allows(report.session_id, self._scope)
 
-    async def _finish(
-        self, app: App, report: Report, answer: ReportOutcome, parsed: Mapping[str, Any], body: bytes
-    ) -> None:
-        kept = self._answers.kept(report, answer.retry) if answer.status is ReportStatus.DUPLICATE else None
+    async def _answer_alone(self, key: Key, answer: ReportOutcome, parsed: Mapping[str, Any]) -> None:
+        """The host is not told: of an action that is looked at again it hears once that is settled."""
+        if answer.look_of is None and answer.status in SETTLING:
+            self._answers.firsts.keep(key, parsed)
+        await answer_json(self._send, 200, answer_members(answer))
+
+    async def _finish(self, app: App, key: Key, answer: ReportOutcome, parsed: Mapping[str, Any], body: bytes) -> None:
+        kept = self._answers.kept(key) if answer.status is ReportStatus.DUPLICATE else None
         if kept is not None:
-            again = {**(kept.parsed() or {}), "status": ReportStatus.DUPLICATE.value}
-            await kept.with_body(dump(again)).send(self._send)
-        elif answer.status is ReportStatus.STALE_REJECTED:
-            # The host must not act on it: a newer attempt runs, or the action was given up.
-            await answer_json(self._send, 200, answer_members(answer))
+            await self._send_again(kept, ReportStatus.DUPLICATE)
         else:
-            await self._through_host(app, report, answer, self._told(answer.outcome, parsed, body))
+            await self._through_host(app, (key,), answer, self._told(answer.outcome, parsed, body))
+
+    async def _finish_look(
+        self, app: App, key: Key, look_of: str, answer: ReportOutcome, parsed: Mapping[str, Any]
+    ) -> None:
+        """The host hears of the action that the look was after, as if its first report came now; of the look never.
+
+        A copy of that first report may have reached the host meanwhile: then this is answered like it.
+        """
+        first = (key[0], look_of, key[2])
+        async with self._answers.locks.hold(first[:2]):
+            kept = self._answers.kept(key) or self._answers.kept(first)
+            if kept is not None:
+                await self._send_again(kept, answer.status)
+                return
+            told = self._rewritten(self._answers.firsts.told(first, answer, parsed))
+            await self._through_host(app, (first, key), answer, told)
+            if self._answers.kept(first) is not None:
+                self._answers.firsts.drop(first)
 
     def _told(self, outcome: Outcome | None, parsed: Mapping[str, Any], body: bytes) -> bytes:
         """The body that the host's handler sees: the agent's own bytes, or with `success` and `error` overridden."""
         if outcome is None or not outcome.overridden:
             return body
-        told = dump({**parsed, "success": outcome.success, "error": outcome.error})
+        return self._rewritten(dump({**parsed, "success": outcome.success, "error": outcome.error}))
+
+    def _rewritten(self, told: bytes) -> bytes:
         headers: RawHeaders = list(self._scope["headers"])
         self._scope["headers"] = replace_header(headers, b"content-length", str(len(told)).encode())
         return told
 
-    async def _through_host(self, app: App, report: Report, answer: ReportOutcome, told: bytes) -> None:
+    async def _send_again(self, kept: Answer, status: ReportStatus) -> None:
+        again = {**(kept.parsed() or {}), "status": status.value}
+        await kept.with_body(dump(again)).send(self._send)
+
+    async def _through_host(self, app: App, keys: Sequence[Key], answer: ReportOutcome, told: bytes) -> None:
         async def whole(host: Answer) -> None:
             parsed = host.parsed()
             if parsed is not None:
                 members = {k: v for k, v in answer_members(answer).items() if k not in parsed}
                 host = host.with_members(members) if members else host
                 if answer.status is not ReportStatus.UNKNOWN:
-                    self._answers.keep(report, answer.retry, host)
+                    for key in keys:
+                        self._answers.keep(key, host)
             await host.send(self._send)
 
         hold = AnswerHold(self._send, limit=LONGEST_REMEMBERED, whole=whole)
         await app(self._scope, Replayed.body(told, self._receive), hold)
 
 
+def _is_for_the_host(answer: ReportOutcome) -> bool:
+    """Whether the host must act on it.
+
+    It must not where a newer attempt runs, where the action was given up, or where it is looked at again; a look that
+    has nothing to say of its action is none of its business.
+    """
+    if answer.status is ReportStatus.STALE_REJECTED:
+        return False
+    if answer.outcome is None:
+        return answer.look_of is None
+    return answer.outcome.next_look is None
+
+
 def answer_members(answer: ReportOutcome) -> dict[str, Any]:
-    """What a report's answer says: `status`, `verdict`, `route`; members that the host's answer has are the host's."""
+    """What a report's answer says: `status`, `verdict`, `route`; members that the host's answer has are the host's.
+
+    `recheck` is there where nothing is settled yet: in how many seconds a look is handed out, and how many are left
+    after it.
+    """
     outcome = answer.outcome
-    return {
+    members: dict[str, Any] = {
         "status": answer.status.value,
         "verdict": verdict_json(outcome.result) if outcome is not None else None,
         "route": outcome.route.value if outcome is not None else None,
         "delivery": {"status": answer.status.value, "attempt": answer.attempt, "retry": answer.retry},
     }
+    if outcome is not None and outcome.next_look is not None:
+        members["recheck"] = {"after_s": outcome.next_look.after_s, "left": outcome.next_look.left}
+    return members
 
 
 def verdict_json(result: ValidationResult) -> dict[str, Any]:

@@ -186,9 +186,16 @@ def test_settings_become_the_delivery_policy():
 
 def test_settings_become_the_routing_policy():
     policy = routing_policy(
-        Settings(validator_mode="observe", validator_accept_confidence=0.5, validator_on_unverified="pause")
+        Settings(
+            validator_mode="observe",
+            validator_accept_confidence=0.5,
+            validator_on_unverified="pause",
+            validator_rechecks=1,
+            validator_recheck_delay_s=0.5,
+        )
     )
     assert (policy.mode, policy.accept_confidence, policy.on_unverified) == (Mode.OBSERVE, 0.5, OnUnverified.PAUSE)
+    assert (policy.rechecks, policy.recheck_delay_s) == (1, 0.5)
     assert routing_policy(Settings(validator_enabled=False, validator_mode="enforce")).mode is Mode.OFF
 
 

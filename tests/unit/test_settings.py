@@ -45,6 +45,8 @@ OURS = [
     ("RPA_VALIDATOR_MODE", "Observe", "validator_mode", "observe"),
     ("RPA_VALIDATOR_ON_UNVERIFIED", "pause", "validator_on_unverified", "pause"),
     ("RPA_VALIDATOR_RULES", "rules.toml", "validator_rules", Path("rules.toml")),
+    ("RPA_VALIDATOR_RECHECKS", "0", "validator_rechecks", 0),
+    ("RPA_VALIDATOR_RECHECK_DELAY_S", "0.5", "validator_recheck_delay_s", 0.5),
     ("RPA_VALIDATOR_WORKERS", "3", "validator_workers", 3),
     ("RPA_IMAGE_MAX_PIXELS", "1000", "image_max_pixels", 1000),
     ("RPA_MAX_REPORT_BYTES", "1000", "max_report_bytes", 1000),
@@ -76,6 +78,7 @@ def test_the_defaults_are_the_seeds():
     assert settings.validator_accept_confidence == 0.70
     assert settings.validator_escalate_below == 0.55
     assert settings.validator_force_verdict is None
+    assert (settings.validator_rechecks, settings.validator_recheck_delay_s) == (2, 1.5)
     assert settings.poll_path == f"{STREAM}/next"
     assert settings.report_path == f"{STREAM}/result"
     assert settings.metrics_path == f"{STREAM}/watchdog/metrics"

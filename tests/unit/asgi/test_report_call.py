@@ -12,10 +12,8 @@ from typing import Any
 import anyio
 import pytest
 from anyio import to_thread
-from fastapi import FastAPI, Request
 from http_kit import (
     JSON_HEADERS,
-    NEXT,
     RESULT,
     STOPPED,
     Agent,
@@ -27,40 +25,18 @@ from http_kit import (
     exchange,
     in_process,
     legacy_host,
+    post,
+    recording_host,
 )
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from otel_validation import Settings, instrument
-from otel_validation.asgi.report import SCOPE_KEY
 from otel_validation.delivery.outcome import ReportOutcome, ReportStatus
 from otel_validation.validation.verdict import FailureCategory, Verdict
 
 pytestmark = pytest.mark.anyio
 
 SHOT = "iVBORw0KGgo="
-
-
-def recording_host(*, answers: list[Response] | None = None, queue: list[dict] | None = None) -> FastAPI:
-    """A host that keeps the raw bodies and the plugin's answers it is given; answers may be scripted."""
-    app = FastAPI()
-    app.state.bodies, app.state.outcomes = [], []
-    queue = [click()] if queue is None else queue
-
-    @app.get(NEXT)
-    async def poll() -> dict:
-        return {"action": queue.pop(0) if queue else None}
-
-    @app.post(RESULT)
-    async def report(request: Request) -> Response:
-        app.state.bodies.append(await request.body())
-        app.state.outcomes.append(request.scope.get(SCOPE_KEY))
-        return answers.pop(0) if answers else JSONResponse({"received": True})
-
-    return app
-
-
-async def post(app: Any, body: bytes, **headers: str) -> list[dict]:
-    return await exchange(app, "POST", RESULT, "", {**JSON_HEADERS, **headers}, body)
 
 
 async def test_a_confirmed_success_reaches_the_host_byte_for_byte():
@@ -250,7 +226,8 @@ class TestSuccessField:
 
     @pytest.mark.parametrize("success", [None, "true", 1])
     async def test_without_proof_it_is_none(self, success):
-        site = a_site(recording_host(), checker=StubChecker(a_finding(Verdict.CONTINUE, verified=False)))
+        unsure = StubChecker(a_finding(Verdict.CONTINUE, verified=False))
+        site = a_site(recording_host(), checker=unsure, settings={"validator_rechecks": 0})
         await exchange(site.app)
         report = {"session_id": "s", "action_id": "act_1", "success": success, "screenshot_after": SHOT}
         await post(site.app, json.dumps(report).encode())
