@@ -115,11 +115,12 @@ class Journal(Observer):
     def look_lost(self, event: LookLost) -> None:
         """`lea:look_lost`: nobody sent the screenshot that was asked for; its replay is paused."""
         logger.error(
-            "[BUS] lea:look_lost action_id=%s look=%s sent=%d session=%s machine=%s replay=%s",
+            "[BUS] lea:look_lost action_id=%s look=%s sent=%d session=%s machine=%s replay=%s cause=%s",
             printable(event.delivery.action.action_id),
             printable(event.look.action.action_id),
             event.look.attempts,
             *_where(event.delivery),
+            event.cause.value,
         )
 
     def scanned(self, event: Scanned) -> None:

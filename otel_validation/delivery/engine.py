@@ -395,7 +395,7 @@ def _orphaned(session_id: str, expiry: Expiry, now: float, wall_ns: int) -> Orph
 
 
 def _look_lost(session_id: str, expiry: Expiry, now: float, wall_ns: int) -> LookLost:
-    if expiry.settled is None or expiry.outcome is None:
+    if expiry.settled is None or expiry.outcome is None or expiry.cause is None:
         msg = "a lost look settles its action"
         raise AssertionError(msg)
     return LookLost(
@@ -404,6 +404,7 @@ def _look_lost(session_id: str, expiry: Expiry, now: float, wall_ns: int) -> Loo
         look=expiry.orphan,
         delivery=expiry.settled,
         outcome=expiry.outcome,
+        cause=expiry.cause,
         lateness_s=_lateness(expiry.orphan, now),
     )
 

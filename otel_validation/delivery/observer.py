@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from otel_validation.delivery.lease import DeadLetter, Delivery
+    from otel_validation.delivery.lease import DeadLetter, Delivery, GiveUpCause
     from otel_validation.delivery.outcome import Outcome, Pause, ReportStatus
     from otel_validation.validation.report import Report
 
@@ -85,6 +85,7 @@ class LookLost(Event):
     look: Delivery
     delivery: Delivery
     outcome: Outcome
+    cause: GiveUpCause
     lateness_s: float
     """Seconds between the deadline and its detection."""
 

@@ -310,9 +310,10 @@ class Session:
         elif policy.may_resend(delivery.action, delivery.attempts):
             self._requeue(delivery, now + patience_s, policy)
             return Expiry(delivery)
+        cause = self._cause(delivery, now, policy)
         if delivery.action.look_of is not None:
-            return self._lose(delivery, delivery.action.look_of)
-        return Expiry(delivery, dead=self._give_up(delivery, self._cause(delivery, now, policy), now, wall_ns))
+            return self._lose(delivery, delivery.action.look_of, cause)
+        return Expiry(delivery, dead=self._give_up(delivery, cause, now, wall_ns))
 
     def _ask(self, rechecking: Delivery, now: float, policy: DeliveryPolicy) -> None:
         """Put the look in front of everything that waits."""
@@ -331,7 +332,7 @@ class Session:
         )
         self.live = {look.action_id: waits, **self.live}
 
-    def _lose(self, look: Delivery, look_of: str) -> Expiry:
+    def _lose(self, look: Delivery, look_of: str, cause: GiveUpCause) -> Expiry:
         """Nobody answers the look: what was known before is the action's outcome, and a person has to look."""
         recheck = self.live[look_of].recheck
         if recheck is None:
@@ -339,7 +340,7 @@ class Session:
             raise AssertionError(msg)
         outcome = recheck.outcome.final()
         self._close(look.action.action_id, outcome)
-        return Expiry(look, settled=self._close(look_of, outcome), outcome=outcome)
+        return Expiry(look, settled=self._close(look_of, outcome), outcome=outcome, cause=cause)
 
     def _requeue(self, orphan: Delivery, unpolled_until: float, policy: DeliveryPolicy) -> None:
         action_id = orphan.action.action_id

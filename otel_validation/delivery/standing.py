@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from otel_validation.delivery.lease import DeadLetter, Delivery
+    from otel_validation.delivery.lease import DeadLetter, Delivery, GiveUpCause
     from otel_validation.delivery.outcome import Outcome, ReportStatus
 
 
@@ -52,13 +52,15 @@ class Expiry:
     """One orphan and what became of it; it waits to be resent where the rest is None.
 
     `orphan` is the delivery as it was: in flight where a lease expired, waiting where nobody polled for it. `dead` is
-    its dead letter. A look that is given up leaves none: `settled` is the action that it was after, with its `outcome`.
+    its dead letter. A look that is given up leaves none: `settled` is the action that it was after, with its `outcome`,
+    and `cause` says why nobody looked.
     """
 
     orphan: Delivery
     dead: DeadLetter | None = None
     settled: Delivery | None = None
     outcome: Outcome | None = None
+    cause: GiveUpCause | None = None
 
 
 @dataclass(frozen=True, slots=True)

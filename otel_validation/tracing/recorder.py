@@ -22,7 +22,17 @@ from otel_validation.validation.validator import ValidationObserver
 
 if TYPE_CHECKING:
     from otel_validation.delivery.action import Action
-    from otel_validation.delivery.observer import Answered, Dispatched, Orphaned, PauseChanged, Reported, Withdrawn
+    from otel_validation.delivery.lease import Delivery, GiveUpCause
+    from otel_validation.delivery.observer import (
+        Answered,
+        Dispatched,
+        LookLost,
+        Orphaned,
+        PauseChanged,
+        Rechecking,
+        Reported,
+        Withdrawn,
+    )
     from otel_validation.delivery.outcome import Outcome
     from otel_validation.validation.report import Report
     from otel_validation.validation.validator import CheckDetails, ValidationDetails
@@ -56,10 +66,12 @@ class _Parent:
     attributes: Attributes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Step:
     span: Span
     inside: _Parent
+    report: Span | None = None
+    """The last report of its action, or of a look after it: what a validation is linked to."""
 
 
 class Recorder(Observer, ValidationObserver):
@@ -163,21 +175,24 @@ class Recorder(Observer, ValidationObserver):
         attributes: dict[str, str | bool | int | float] = {semconv.MESSAGING_OPERATION: "process"}
         if report.success is not None:
             attributes[semconv.REPORT_SUCCESS] = report.success
-        former = self._reports.pop(_key(action), None)
+        key = (event.session_id, report.action_id)
+        former = self._reports.pop(key, None)
         if former is not None:
             _end(former, event.wall_ns, semconv.ERROR_ABANDONED)
-        self._reports[_key(action)] = self._start(
+        inside = self._open_step(action, event.wall_ns)
+        span = self._reports[key] = self._start(
             semconv.SPAN_REPORT,
             action,
-            self._open_step(action, event.wall_ns),
+            inside,
             kind=SpanKind.CONSUMER,
             links=links,
             start_ns=event.wall_ns,
             attributes=attributes,
         )
+        self._steps[_key(action)].report = span
 
     def answered(self, event: Answered) -> None:
-        """End the report's span; where it settled the action, its attempts and its step too."""
+        """End the report's span; where it ended a look or settled an action, its attempts (and the step) too."""
         trace.get_current_span().set_attribute(semconv.REPORT_STATUS, event.status.value)
         key = (event.session_id, event.report.action_id)
         span = self._reports.pop(key, None)
@@ -185,41 +200,33 @@ class Recorder(Observer, ValidationObserver):
             told = {} if event.outcome is None else _outcome_attributes(event.outcome)
             span.set_attributes({semconv.REPORT_STATUS: event.status.value, **told})
             span.end(event.wall_ns)
+        if event.look is not None:
+            self._end_dispatches(event.look, event.wall_ns)
         if event.delivery is not None:
-            for token in event.delivery.tokens:
-                self._end_dispatch(token, event.wall_ns)
-            self._end_step(key, event.wall_ns)
+            self._end_dispatches(event.delivery, event.wall_ns)
+            self._end_step(_key(event.delivery.action), event.wall_ns)
+
+    def rechecking(self, event: Rechecking) -> None:
+        """The attempts were reported; the step goes on."""
+        self._end_dispatches(event.delivery, event.wall_ns)
+
+    def look_lost(self, event: LookLost) -> None:
+        """End the look's span as an error, mark that nobody looked, and end the step."""
+        self._end_orphan(_last_token(event.look), event.lateness_s, event.wall_ns)
+        self._mark(event.look, event.wall_ns, cause=event.cause)
+        self._end_dispatches(event.delivery, event.wall_ns)
+        self._end_step(_key(event.delivery.action), event.wall_ns)
 
     def orphaned(self, event: Orphaned) -> None:
         """End the orphan's span as an error; a `resend` or `give_up` span says what follows."""
-        orphan, action = event.orphan, event.orphan.action
-        token = orphan.tokens[-1] if orphan.tokens else ""
-        span = self._dispatches.get(token)
-        if span is None and token not in self._ended:
+        orphan = event.orphan
+        token = _last_token(orphan)
+        if token not in self._dispatches and token not in self._ended:
             return  # a dispatch span of somebody else's: SpanWatch marks it
-        if span is not None:
-            span.set_attribute(semconv.DISPATCH_LATENESS, round(event.lateness_s, 6))
-        self._end_dispatch(token, event.wall_ns, error=semconv.ERROR_LEASE_EXPIRED)
-        links = self._attempt_links((token,), semconv.LINK_ORPHAN)
-        step = self._open_step(action, event.wall_ns)
-        gave_up = event.dead is not None
-        attributes: dict[str, str | bool | int | float] = {semconv.DISPATCH_ATTEMPT: orphan.attempts}
+        self._end_orphan(token, event.lateness_s, event.wall_ns)
+        self._mark(orphan, event.wall_ns, cause=None if event.dead is None else event.dead.cause)
         if event.dead is not None:
-            attributes[semconv.GIVE_UP_CAUSE] = event.dead.cause.value
-            attributes[semconv.ERROR_TYPE] = semconv.ERROR_GIVE_UP
-        marker = self._start(
-            semconv.SPAN_GIVE_UP if gave_up else semconv.SPAN_RESEND,
-            action,
-            step,
-            links=links,
-            start_ns=event.wall_ns,
-            attributes=attributes,
-        )
-        if gave_up:
-            marker.set_status(_ERROR)
-        marker.end(event.wall_ns)
-        if gave_up:
-            self._end_step(_key(action), event.wall_ns, error=semconv.ERROR_GIVE_UP)
+            self._end_step(_key(orphan.action), event.wall_ns, error=semconv.ERROR_GIVE_UP)
 
     def pause_changed(self, event: PauseChanged) -> None:
         """An event on the replay's span."""
@@ -234,8 +241,7 @@ class Recorder(Observer, ValidationObserver):
     def withdrawn(self, event: Withdrawn) -> None:
         """End what the cancelled deliveries left open, and the replay."""
         for delivery in event.deliveries:
-            for token in delivery.tokens:
-                self._end_dispatch(token, event.wall_ns)
+            self._end_dispatches(delivery, event.wall_ns)
             self._end_step(_key(delivery.action), event.wall_ns)
         self.end_replay(event.session_id, end="cancelled", wall_ns=event.wall_ns)
 
@@ -316,15 +322,15 @@ class Recorder(Observer, ValidationObserver):
             step = self._steps[key] = _Step(span, _Parent(_inside(span), parent.attributes))
             replay.steps.add(key)
             self._idle.pop(key[0], None)
-        return step.inside
+        return step.inside if action.look_of is None else _Parent(step.inside.context, _whose(action))
 
     def _open_validation(self, action: Action, started_ns: int) -> Span:
         key = _key(action)
         span = self._validations.get(key)
         if span is None:
-            report = self._reports.get(key)
-            links = [_link(report.get_span_context(), semconv.LINK_REPORT)] if report is not None else []
             step = self._steps.get(key)
+            report = None if step is None else step.report
+            links = [_link(report.get_span_context(), semconv.LINK_REPORT)] if report is not None else []
             parent = _Parent(Context(), _whose(action)) if step is None else step.inside
             span = self._start(semconv.SPAN_VALIDATE, action, parent, links=links, start_ns=started_ns)
             self._validations[key] = span
@@ -339,6 +345,34 @@ class Recorder(Observer, ValidationObserver):
             self._note_idle(key[0], replay)
         if step is not None:
             _end(step.span, wall_ns, error)
+
+    def _end_orphan(self, token: str, lateness_s: float, wall_ns: int) -> None:
+        span = self._dispatches.get(token)
+        if span is not None:
+            span.set_attribute(semconv.DISPATCH_LATENESS, round(lateness_s, 6))
+        self._end_dispatch(token, wall_ns, error=semconv.ERROR_LEASE_EXPIRED)
+
+    def _mark(self, orphan: Delivery, wall_ns: int, *, cause: GiveUpCause | None) -> None:
+        """A `resend` span, or `give_up` with its cause."""
+        attributes: dict[str, str | bool | int | float] = {semconv.DISPATCH_ATTEMPT: orphan.attempts}
+        if cause is not None:
+            attributes[semconv.GIVE_UP_CAUSE] = cause.value
+            attributes[semconv.ERROR_TYPE] = semconv.ERROR_GIVE_UP
+        marker = self._start(
+            semconv.SPAN_RESEND if cause is None else semconv.SPAN_GIVE_UP,
+            orphan.action,
+            self._open_step(orphan.action, wall_ns),
+            links=self._attempt_links((_last_token(orphan),), semconv.LINK_ORPHAN),
+            start_ns=wall_ns,
+            attributes=attributes,
+        )
+        if cause is not None:
+            marker.set_status(_ERROR)
+        marker.end(wall_ns)
+
+    def _end_dispatches(self, delivery: Delivery, wall_ns: int) -> None:
+        for token in delivery.tokens:
+            self._end_dispatch(token, wall_ns)
 
     def _end_dispatch(self, token: str, wall_ns: int | None, *, error: str | None = None) -> None:
         span = self._dispatches.pop(token, None)
@@ -387,16 +421,23 @@ def _inside(span: Span) -> Context:
 
 
 def _whose(action: Action) -> Attributes:
+    look_of = action.look_of
     return {
         semconv.ACTION_ID: semconv.text(action.action_id),
         semconv.ACTION_TYPE: semconv.type_name(action.type),
         semconv.SESSION_ID: semconv.text(action.session_id),
         semconv.MACHINE_ID: semconv.text(action.machine_id),
+        **({} if look_of is None else {semconv.LOOK_OF: semconv.text(look_of)}),
     }
 
 
+def _last_token(delivery: Delivery) -> str:
+    return delivery.tokens[-1] if delivery.tokens else ""
+
+
 def _key(action: Action) -> Key:
-    return action.session_id, action.action_id
+    """The step's: a look belongs to that of the action it is after."""
+    return action.session_id, action.look_of or action.action_id
 
 
 def _link(context: SpanContext, kind: str) -> Link:
@@ -419,9 +460,11 @@ def _end(span: Span, wall_ns: int | None, error: str | None) -> None:
 
 
 def _outcome_attributes(outcome: Outcome) -> dict[str, str | bool]:
+    advised = outcome.advised
     return {
         semconv.VERIFICATION_STATUS: outcome.result.verdict.value,
         semconv.VERDICT_VERIFIED: outcome.result.verified,
         semconv.VERDICT_ROUTE: outcome.route.value,
         semconv.REPORT_OVERRIDDEN: outcome.overridden,
+        **({} if advised in (None, outcome.route) else {semconv.VERDICT_ADVISED_ROUTE: advised.value}),
     }

@@ -139,7 +139,9 @@ async def test_a_lost_look_is_an_orphan_and_no_give_up_and_settles_its_verdict(c
     assert (snapshot["verdicts_continue_total"], snapshot["verdicts_overriding_total"]) == (1, 1)
     line = caplog.records[0].getMessage()
     assert re.fullmatch(
-        r"\[BUS\] lea:look_lost action_id=a look=a~look2-[0-9a-f]{8} sent=1 session=s machine=m replay=rep_1", line
+        r"\[BUS\] lea:look_lost action_id=a look=a~look2-[0-9a-f]{8} sent=1 session=s machine=m replay=rep_1 "
+        r"cause=agent_dead",
+        line,
     )
 
 

@@ -353,6 +353,7 @@ async def test_a_look_that_nobody_answers_settles_its_action_by_what_was_known(p
     assert (lost.delivery.action.action_id, lost.delivery.state) == ("a", DeliveryState.SETTLED)
     assert lost.look.state is (DeliveryState.IN_FLIGHT if polls else DeliveryState.WAITING)
     assert lost.lateness_s == 1.0 if polls else lost.lateness_s > 0
+    assert lost.cause is GiveUpCause.AGENT_DEAD
     assert (lost.outcome.route, lost.outcome.success, lost.outcome.next_look) == (Route.PAUSE, False, None)
     assert await desk.engine.dead_letters() == []
     pause = await desk.poll()
