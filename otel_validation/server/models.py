@@ -35,6 +35,8 @@ class ActionState(StrEnum):
     IN_FLIGHT = "in_flight"
     WAITING = "waiting"
     """An orphan that waits to be resent."""
+    RECHECKING = "rechecking"
+    """Reported and not confirmed yet: a look at the screen decides."""
     DONE = "done"
     FAILED = "failed"
     DEAD = "dead"

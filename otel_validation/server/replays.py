@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from otel_validation.delivery.observer import (
         Answered,
         Dispatched,
+        LookLost,
         Orphaned,
         PauseChanged,
+        Rechecking,
         Redriven,
         Withdrawn,
     )
@@ -39,6 +41,8 @@ FINISHED_REPLAYS = 1_000
 """Ended replays that are remembered; the oldest go first."""
 RERESOLVED = 1
 """Retries of an action whose target is resolved again (validator seed, section 5)."""
+OUT = (ActionState.IN_FLIGHT, ActionState.WAITING, ActionState.RECHECKING)
+"""Handed out, and not over."""
 
 
 class Follow(Enum):
@@ -131,8 +135,7 @@ class Replay:
     @property
     def all_done(self) -> bool:
         """Whether nothing is left to do or to wait for."""
-        open_states = (ActionState.QUEUED, ActionState.IN_FLIGHT, ActionState.WAITING)
-        return not any(step.state in open_states for step in self.steps.values())
+        return not any(step.state in (ActionState.QUEUED, *OUT) for step in self.steps.values())
 
     def view(self) -> ReplayView:
         """As an operator sees it."""
@@ -215,7 +218,7 @@ class ReplayBook(Observer):
         A wrong target is resolved again and tried once more; any other failure pauses the replay for a person.
         """
         replay, step = self._step(session_id, action_id)
-        if replay is None or step is None or step.state not in (ActionState.IN_FLIGHT, ActionState.WAITING):
+        if replay is None or step is None or step.state not in OUT:
             return Follow.NOTHING
         if outcome.success:
             step.state = ActionState.DONE
@@ -250,7 +253,7 @@ class ReplayBook(Observer):
         """End the replay and drop its queue."""
         replay.queue.clear()
         for step in replay.steps.values():
-            if step.state in (ActionState.QUEUED, ActionState.WAITING, ActionState.IN_FLIGHT):
+            if step.state in (ActionState.QUEUED, *OUT):
                 step.state = ActionState.CANCELLED
         self._close(replay, ReplayStatus.CANCELLED)
 
@@ -264,10 +267,25 @@ class ReplayBook(Observer):
             step.attempts += 1
 
     def answered(self, event: Answered) -> None:
-        """A report settled the action; the handler decides what follows."""
-        _, step = self._step(event.session_id, event.report.action_id)
-        if step is not None and event.delivery is not None:
+        """A report settled the action, its own or a look's; the handler decides what follows."""
+        if event.delivery is None:
+            return
+        _, step = self._step(event.session_id, event.delivery.action.action_id)
+        if step is not None:
             step.outcome = event.outcome
+
+    def rechecking(self, event: Rechecking) -> None:
+        """Its report did not confirm the action: a look follows, of which no step is known here."""
+        delivery = event.delivery
+        _, step = self._step(event.session_id, delivery.action.action_id)
+        if step is not None and delivery.recheck is not None:
+            step.state, step.outcome = ActionState.RECHECKING, delivery.recheck.outcome
+
+    def look_lost(self, event: LookLost) -> None:
+        """Nobody looked: there is no report that the handler could decide on. The session is paused."""
+        _, step = self._step(event.session_id, event.delivery.action.action_id)
+        if step is not None:
+            step.state, step.outcome = ActionState.FAILED, event.outcome
 
     def orphaned(self, event: Orphaned) -> None:
         """A lease expired."""
