@@ -2,7 +2,7 @@
 
 from otel_validation.agent.backoff import Backoff
 from otel_validation.agent.client import ActionRun, AgentClient
-from otel_validation.agent.execution import UNSET, ActionContext, Execution, Signal
+from otel_validation.agent.execution import UNSET, ActionContext, Execution, Screen, Signal
 from otel_validation.agent.ledger import Ledger
 from otel_validation.agent.report import ReportAnswer
 from otel_validation.errors import AgentRefusedError
@@ -17,5 +17,6 @@ __all__ = [
     "Execution",
     "Ledger",
     "ReportAnswer",
+    "Screen",
     "Signal",
 ]

@@ -14,7 +14,10 @@ Key = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """One delivered action. `token` is None, and `visibility_timeout_s` too, where the server leases nothing."""
+    """One delivered action. `token` is None, and `visibility_timeout_s` too, where the server leases nothing.
+
+    `look_of` is read from the plugin's `delivery` block alone: a host's own action cannot be taken for a look.
+    """
 
     action: Action
     token: str | None = None
@@ -23,6 +26,7 @@ class Assignment:
     redelivered: bool = False
     visibility_timeout_s: float | None = None
     traceparent: str | None = None
+    look_of: str | None = None
 
     @classmethod
     def from_json(cls, payload: object, delivery: object, *, session_id: str, machine_id: str) -> Assignment | None:
@@ -44,6 +48,7 @@ class Assignment:
             redelivered=redelivered if isinstance(redelivered, bool) else attempt > 1,
             visibility_timeout_s=timeout if timeout is not None and timeout > 0 else None,
             traceparent=_text(block.get("traceparent")),
+            look_of=_text(block.get("look_of")),
         )
 
     @property

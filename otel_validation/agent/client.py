@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
     from otel_validation.agent.assignment import Assignment
-    from otel_validation.agent.execution import Execute
+    from otel_validation.agent.execution import Capture, Execute
     from otel_validation.agent.report import ReportAnswer
 
 logger = logging.getLogger(__name__)
@@ -35,7 +35,8 @@ class ActionRun:
     """One delivery, dealt with. `success` is the callback's word; the server's is in `answer`.
 
     `executed` is false where the action had been executed before and its report was only sent again. `answer` is
-    None where the report was given up after `report_timeout_s`.
+    None where the report was given up after `report_timeout_s`. `look_of` is the id of the action after which the
+    server asked for a fresh screenshot, None for an action.
     """
 
     action_id: str
@@ -44,6 +45,7 @@ class ActionRun:
     executed: bool
     success: bool
     answer: ReportAnswer | None
+    look_of: str | None = None
 
 
 OnRun = Callable[[ActionRun], None]
@@ -61,6 +63,9 @@ class AgentClient:
     business retry): an action that is delivered again is answered with the report that was kept. `token` is the
     bearer token (default: RPA_API_TOKEN). `http` is an `httpx.AsyncClient` to use, which stays open; by default one
     is made here, and closed by `run` and `aclose`.
+
+    `capture` is called where the server asks for a fresh screenshot after an action that it did not see the effect of
+    yet; as often as it asks. Without it, `execute` is called with an action of type `screenshot_evidence`.
 
     Times are in seconds: `poll_interval_s` from one poll to the next while there is nothing to do (1), `wait_s` for a
     server that holds a poll until there is something (none), `request_timeout_s` for a request (30),
@@ -81,6 +86,7 @@ class AgentClient:
         session_id: str,
         machine_id: str,
         execute: Execute,
+        capture: Capture | None = None,
         token: str | None = None,
         http: httpx.AsyncClient | None = None,
         poll_interval_s: float = 1.0,
@@ -107,10 +113,12 @@ class AgentClient:
             execute,
             self._link,
             self._ledger,
+            capture=capture,
             heartbeat_fraction=heartbeat_fraction,
             on_signal=on_signal,
             tracer_provider=tracer_provider,
         )
+        self._captures = capture is not None
         self._poll_interval_s = poll_interval_s
         self._on_run = on_run
         self._paused = False
@@ -174,7 +182,10 @@ class AgentClient:
         return None if polled.assignment is None else await self._handle(polled.assignment)
 
     async def _handle(self, assignment: Assignment) -> ActionRun:
-        entry, mine = self._ledger.claim(assignment)
+        if self._captures and assignment.look_of is not None:
+            entry, mine = self._ledger.unremembered(assignment), True
+        else:
+            entry, mine = self._ledger.claim(assignment)
         if mine:
             await self._executor.run(assignment, entry)
         elif not assignment.redelivered:
@@ -191,6 +202,7 @@ class AgentClient:
             executed=mine,
             success=report.success,
             answer=await self._outbox.deliver(report, assignment.token),
+            look_of=assignment.look_of,
         )
         self._hook(run)
         return run

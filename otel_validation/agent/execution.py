@@ -58,6 +58,9 @@ class ActionContext:
     `action` is the host's JSON, unknown fields included. `attempt` counts deliveries from 1; `redelivered` is true
     where an earlier one got lost on its way: this callback was not called for it in this process. `retry` counts
     the executions that the server has asked for before this one, after a failed verdict.
+
+    `look_of` is set where the server asks for nothing but a fresh screenshot after the action of that id, which is not
+    to be executed again; the type is then `screenshot_evidence`.
     """
 
     action: Mapping[str, Any]
@@ -66,6 +69,7 @@ class ActionContext:
     attempt: int = 1
     retry: int = 0
     redelivered: bool = False
+    look_of: str | None = None
     signal: Signal | None = None
     """What the last answered heartbeat said; may be read from any thread. PAUSED is taken back on a resume."""
     _cancelled: anyio.Event = field(default_factory=anyio.Event, repr=False)
@@ -124,8 +128,22 @@ class Execution:
         return body
 
 
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What is on the screen now: a PNG or JPEG of all of it, and facts about the window in front, where known."""
+
+    screenshot: bytes = field(repr=False)
+    window: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    def to_execution(self) -> Execution:
+        """The report of a look."""
+        return Execution(True, screenshot_after=self.screenshot, window=self.window)
+
+
 Execute = Callable[[ActionContext], Awaitable[Execution] | Execution]
 """The user's callback: an async function, or a plain one, which is run in a thread."""
+Capture = Callable[[ActionContext], Awaitable[Screen] | Screen]
+"""The user's callback for looks: an async function, or a plain one, which is run in a thread."""
 
 
 def _position(position: Point | tuple[float, float]) -> dict[str, float]:

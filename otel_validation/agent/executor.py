@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, cast
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import anyio
 import anyio.to_thread
 
-from otel_validation.agent.execution import ActionContext, Execute, Execution
+from otel_validation.agent.execution import ActionContext, Capture, Execute, Execution, Screen
 from otel_validation.agent.heartbeat import Heartbeat, OnSignal
 from otel_validation.agent.report import StoredReport
 from otel_validation.agent.span import ExecuteSpan, execute_span
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from otel_validation.agent.link import ServerLink
 
 logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 ACTION_FAILED = "action_failed"
 """The `error.type` of an execution that says itself that it failed."""
@@ -39,11 +41,13 @@ class Executor:
         link: ServerLink,
         ledger: Ledger,
         *,
+        capture: Capture | None,
         heartbeat_fraction: float,
         on_signal: OnSignal,
         tracer_provider: TracerProvider | None,
     ) -> None:
         self._execute = execute
+        self._capture = capture
         self._link = link
         self._ledger = ledger
         self._fraction = heartbeat_fraction
@@ -59,6 +63,7 @@ class Executor:
             attempt=assignment.attempt,
             retry=assignment.retry,
             redelivered=assignment.redelivered,
+            look_of=assignment.look_of,
         )
         report = entry.report
         try:
@@ -83,14 +88,20 @@ class Executor:
         return outcome
 
     async def _call(self, context: ActionContext) -> Execution:
-        if _is_async(self._execute):
-            return await cast("Awaitable[Execution]", self._execute(context))
-        result = await anyio.to_thread.run_sync(self._execute, context)
-        return await result if inspect.isawaitable(result) else result
+        if self._capture is None or context.look_of is None:
+            return await _called(self._execute, context)
+        screen = await _called(self._capture, context)
+        if not isinstance(screen, Screen):
+            msg = "a capture callback returns a Screen"
+            raise TypeError(msg)
+        return screen.to_execution()
 
 
-def _is_async(execute: Execute) -> bool:
-    return inspect.iscoroutinefunction(execute) or inspect.iscoroutinefunction(type(execute).__call__)
+async def _called(callback: Callable[[ActionContext], Awaitable[Result] | Result], context: ActionContext) -> Result:
+    if inspect.iscoroutinefunction(callback) or inspect.iscoroutinefunction(type(callback).__call__):
+        return await cast("Awaitable[Result]", callback(context))
+    result = await anyio.to_thread.run_sync(callback, context)
+    return await cast("Awaitable[Result]", result) if inspect.isawaitable(result) else result
 
 
 def _report(outcome: Execution | Exception, assignment: Assignment, span: ExecuteSpan) -> StoredReport:

@@ -50,6 +50,11 @@ class Ledger:
         entry = self._entries[assignment.key] = Entry(assignment.token, StoredReport.interrupted(assignment))
         return entry, True
 
+    @staticmethod
+    def unremembered(assignment: Assignment) -> Entry:
+        """An execution to be run as often as it is delivered: a look changes nothing, and has to be fresh."""
+        return Entry(assignment.token, StoredReport.interrupted(assignment))
+
     def finish(self, entry: Entry, report: StoredReport) -> None:
         """Keep the report, wake whoever waits for it, forget what is too much."""
         entry.report = report

@@ -85,6 +85,7 @@ def test_the_public_names_are_these():
         "Execution",
         "Ledger",
         "ReportAnswer",
+        "Screen",
         "Signal",
     ]
     assert all(hasattr(agent, name) for name in agent.__all__)

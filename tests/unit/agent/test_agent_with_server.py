@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import anyio
 import httpx
 import pytest
@@ -10,9 +12,12 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from otel_validation.agent import AgentClient, Execution, Signal
+from otel_validation.agent import AgentClient, Execution, Screen, Signal
 from otel_validation.server.app import create_app
 from otel_validation.settings import Settings
+from otel_validation.validation.subject import ReportSubject
+from otel_validation.validation.validator import Validator
+from otel_validation.validation.verdict import Finding, Verdict
 
 pytestmark = pytest.mark.anyio
 BASE = "http://replay.test"
@@ -113,3 +118,70 @@ async def test_a_cancelled_replay_reaches_the_callback(http, make_action):
         await started.wait()
         assert (await http.post(f"/api/v1/replays/{replay_id}/cancel")).status_code == 200
     assert signals in ([Signal.CANCELLED], [Signal.STALE])
+
+
+class SlowScreen:
+    """A checker that sees the effect on the second screenshot only."""
+
+    name = "ocr_roi"
+
+    def __init__(self):
+        self.shots = []
+
+    def applies(self, subject):
+        return subject.report.has_screenshot
+
+    def check(self, subject):
+        self.shots.append(base64.b64decode(subject.report.screenshot_after))
+        seen = self.shots[-1] == b"page"
+        verdict = Verdict.COMPLETE if seen else Verdict.CONTINUE
+        return Finding(checker=self.name, verdict=verdict, confidence=0.9, reasoning="")
+
+    def warm_up(self): ...
+
+
+async def test_e03_a_slow_screen_is_looked_at_again_and_nothing_is_clicked_twice(make_action, provider, exporter):
+    """E03: CONTINUE on the spinner, a look, COMPLETE on the page; one execution, one step in one trace."""
+    clicks, checker = [], SlowScreen()
+
+    async def execute(context):
+        clicks.append(context.action_id)
+        return Execution(True, actual_position=(0.0, 0.5), screenshot_after=b"spinner")
+
+    async def capture(context):
+        return Screen(b"page")
+
+    app = create_app(
+        Settings(validator_recheck_delay_s=0.2),
+        validator=Validator([checker], subject=ReportSubject),
+        tracer_provider=provider,
+    )
+    async with (
+        LifespanManager(app) as running,
+        httpx.AsyncClient(transport=httpx.ASGITransport(app=running.app), base_url=BASE) as http,
+    ):
+        replay_id = await start(http, make_action(), make_action("act_2"))
+        agent = agent_of(http, execute, capture=capture, wait_s=5, tracer_provider=provider)
+        runs = []
+        with anyio.fail_after(10):
+            while len(runs) < 4:
+                run = await agent.run_once()
+                runs += [] if run is None else [run]
+        replay = (await http.get(f"/api/v1/replays/{replay_id}")).json()
+    assert clicks == ["act_1", "act_2"]
+    assert [(run.look_of, run.answer.status, run.answer.route) for run in runs] == [
+        (None, "accepted", "recheck"),
+        ("act_1", "accepted", "continue"),
+        (None, "accepted", "recheck"),
+        ("act_2", "accepted", "continue"),
+    ]
+    assert checker.shots == [b"spinner", b"page"] * 2
+    assert replay["status"] == "completed"
+    assert [(a["state"], a["attempts"], a["verdict"]["verdict"]) for a in replay["actions"]] == [
+        ("done", 1, "complete")
+    ] * 2
+    spans = exporter.get_finished_spans()
+    looks = [span for span in spans if span.name == "execute screenshot_evidence"]
+    dispatched = {span.context.span_id for span in spans if span.name == "dispatch screenshot_evidence"}
+    assert {span.parent.span_id for span in looks} == dispatched
+    assert len(dispatched) == 2
