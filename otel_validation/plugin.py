@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
     from starlette.applications import Starlette
 
+    from otel_validation.delivery.judging import Handoff
     from otel_validation.delivery.observer import Observer
     from otel_validation.delivery.store import Store
     from otel_validation.validation.checker import Checker
@@ -63,6 +64,7 @@ class Plugin:
         observers: Iterable[Observer] = (),
         tracer_provider: TracerProvider | None = None,
         authorize: Authorize | None = None,
+        handoff: Handoff | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.settings = settings or Settings()
@@ -75,6 +77,7 @@ class Plugin:
         self.engine = Engine(
             store or MemoryStore(),
             judge=self.validator.validate,
+            handoff=handoff,
             policy=policy,
             routing=routing_policy(self.settings),
             clock=self.clock,
@@ -171,13 +174,15 @@ def instrument(
     observers: Iterable[Observer] = (),
     tracer_provider: TracerProvider | None = None,
     authorize: Authorize | None = None,
+    handoff: Handoff | None = None,
     clock: Clock | None = None,
 ) -> Plugin:
     """Put leases, verdicts and traces around an existing Starlette or FastAPI replay server.
 
     `settings` defaults to the `RPA_*` environment. `store` defaults to the in-memory one, `validator` to every checker
     of the matrix, `tracer_provider` to the global one. `observers` hear what the engine does; `authorize` decides who
-    gets what the plugin answers itself (see `asgi.guard`). Instrumenting an application twice returns the first plugin.
+    gets what the plugin answers itself (see `asgi.guard`); `handoff` deals with a dialog that is in the way of an
+    action, and says whether it is gone. Instrumenting an application twice returns the first plugin.
 
     The middleware goes innermost, so that the host's own middleware (authentication, CORS, compression) keeps its
     say. Raises ConfigurationError where the application has started already.
@@ -196,6 +201,7 @@ def instrument(
         observers=observers,
         tracer_provider=tracer_provider,
         authorize=authorize,
+        handoff=handoff,
         clock=clock,
     )
     app.user_middleware.append(Middleware(ReplayMiddleware, wiring=plugin.wiring))
@@ -260,4 +266,5 @@ def routing_policy(settings: Settings) -> RoutingPolicy:
         routes=rules(settings).routes,
         rechecks=settings.validator_rechecks,
         recheck_delay_s=settings.validator_recheck_delay_s,
+        handoff_timeout_s=settings.validator_handoff_timeout_s,
     )

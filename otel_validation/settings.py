@@ -75,6 +75,8 @@ class Settings(BaseSettings):
     """`RPA_VALIDATOR_RECHECKS`: fresh screenshots asked for before a `continue` pauses; 0 pauses at once."""
     validator_recheck_delay_s: Seconds = 1.5
     """`RPA_VALIDATOR_RECHECK_DELAY_S`: the wait before each of them."""
+    validator_handoff_timeout_s: float = Field(default=20.0, gt=0, le=90, allow_inf_nan=False)
+    """`RPA_VALIDATOR_HANDOFF_TIMEOUT_S`: the longest that the dialog hand-off (`instrument(handoff=...)`) may take."""
     validator_workers: int = Field(default=2, ge=1)
     """`RPA_VALIDATOR_WORKERS`: checks that run at once."""
 

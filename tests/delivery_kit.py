@@ -17,6 +17,7 @@ from otel_validation.validation.report import Report
 from otel_validation.validation.verdict import FailureCategory, Finding, ValidationResult, Verdict
 
 if TYPE_CHECKING:
+    from otel_validation.delivery.judging import Handoff
     from otel_validation.delivery.policy import DeliveryPolicy
     from otel_validation.delivery.session import Session
     from otel_validation.validation.routing import RoutingPolicy
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 COMPLETE = ValidationResult(verdict=Verdict.COMPLETE, confidence=0.95, reasoning="seen")
 WRONG_APPLICATION = ValidationResult(
     verdict=Verdict.TERMINATE, confidence=0.9, reasoning="bar", category=FailureCategory.WRONG_APPLICATION
+)
+DIALOG = ValidationResult(
+    verdict=Verdict.TERMINATE, confidence=0.9, reasoning="box", category=FailureCategory.UNEXPECTED_DIALOG
 )
 NOT_SEEN = ValidationResult(verdict=Verdict.CONTINUE, confidence=0.5, reasoning="not seen")
 NOTHING_TO_JUDGE = ValidationResult(
@@ -154,6 +158,7 @@ def a_desk(
     judge: ScriptedJudge | None = None,
     now: float = 1_000.0,
     store: MemoryStore | None = None,
+    handoff: Handoff | None = None,
 ) -> Desk:
     clock, seen, judge = VirtualClock(now), Recorder(), judge or ScriptedJudge()
     store = store or MemoryStore()
@@ -161,6 +166,7 @@ def a_desk(
     engine = Engine(
         store,
         judge=judge,
+        handoff=handoff,
         policy=policy,
         routing=routing,
         clock=clock,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from anyio.lowlevel import checkpoint
 
 from otel_validation.clock import Clock, SystemClock, stopwatch, utc
-from otel_validation.delivery.judging import Judge, Judging, pause_for
+from otel_validation.delivery.judging import Handoff, Judge, Judging, pause_for
 from otel_validation.delivery.keyed import KeyedSignals
 from otel_validation.delivery.lease import DeliveryState
 from otel_validation.delivery.observer import (
@@ -78,8 +78,9 @@ PollAnswer = Ticket | Forward | Held | Pause
 class Engine:
     """Delivery with leases over a store.
 
-    `judge` gives the verdict of a report; None judges nothing, so the agent's word stands. Nothing here knows of HTTP
-    or telemetry: `observer` is told what happened.
+    `judge` gives the verdict of a report; None judges nothing, so the agent's word stands. `handoff` is called where a
+    verdict says that a dialog is in the way; where it answers True the action is looked at again. Nothing here knows of
+    HTTP or telemetry: `observer` is told what happened.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Engine:
         store: Store,
         *,
         judge: Judge | None = None,
+        handoff: Handoff | None = None,
         policy: DeliveryPolicy | None = None,
         routing: RoutingPolicy | None = None,
         clock: Clock | None = None,
@@ -101,7 +103,7 @@ class Engine:
         self._news = KeyedSignals()
         self._reports = Reports(
             store,
-            Judging(judge, self._routing(routing or RoutingPolicy())),
+            Judging(judge, self._routing(routing or RoutingPolicy()), handoff),
             policy=self.policy,
             clock=self._clock,
             observers=self.observers,

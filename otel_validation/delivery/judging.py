@@ -6,8 +6,10 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+import anyio
+
 from otel_validation.delivery.outcome import NextLook, Outcome, Pause, PauseReason
-from otel_validation.validation.routing import Mode, Route, decide
+from otel_validation.validation.routing import Mode, Route, decide, looks_left
 from otel_validation.validation.verdict import ValidationResult, Verdict
 
 if TYPE_CHECKING:
@@ -21,15 +23,20 @@ Judge = Callable[["Action", "Report"], Awaitable[ValidationResult]]
 """What the engine asks for a verdict: `Validator.validate`, or anything of its shape."""
 
 
-class Judging:
-    """Asks `judge` for a verdict and `routing` for what follows; never raises for what either does.
+Handoff = Callable[["Action", ValidationResult], Awaitable[bool]]
+"""Deals with a dialog that is in the way of an action; True where it is gone."""
 
-    `judge` None judges nothing, so the agent's word stands.
+
+class Judging:
+    """Asks `judge` for a verdict, `routing` for what follows, `handoff` where that is a dialog; never raises.
+
+    `judge` None judges nothing, so the agent's word stands. Without `handoff` a dialog waits for a person.
     """
 
-    def __init__(self, judge: Judge | None, routing: RoutingPolicy) -> None:
+    def __init__(self, judge: Judge | None, routing: RoutingPolicy, handoff: Handoff | None = None) -> None:
         self.routing = routing
         self._judge = judge
+        self._handoff = handoff
 
     async def outcome(self, action: Action, report: Report, *, rechecked: int = 0, late: bool = False) -> Outcome:
         """The outcome of `action` by this report.
@@ -39,19 +46,35 @@ class Judging:
         """
         result = await self._verdict(action, report)
         left = 0 if late else self.routing.rechecks - rechecked
+        left = looks_left(success=report.success, error=report.error, rechecks_left=left)
         decision = decide(
             success=report.success, error=report.error, result=result, policy=self.routing, rechecks_left=left
         )
-        looks_again = decision.route is Route.RECHECK
+        chosen = decision.route
+        if chosen is Route.HANDOFF_DIALOG and not late and await self._dealt_with(action, result):
+            chosen = Route.RECHECK if left > 0 else Route.PAUSE
         return Outcome(
             success=decision.success,
             error=decision.error,
-            route=decision.route,
+            route=chosen,
             result=result,
             overridden=decision.overridden,
             advised=decision.advised,
-            next_look=NextLook(self.routing.recheck_delay_s, left - 1) if looks_again else None,
+            next_look=NextLook(self.routing.recheck_delay_s, left - 1) if chosen is Route.RECHECK else None,
         )
+
+    async def _dealt_with(self, action: Action, result: ValidationResult) -> bool:
+        if self._handoff is None:
+            return False
+        timeout_s = self.routing.handoff_timeout_s
+        try:
+            with anyio.move_on_after(timeout_s):
+                return await self._handoff(action, result) is True
+        except Exception as error:  # noqa: BLE001 - a hook never breaks its host; its message may hold what a dialog says
+            logger.error("the dialog hand-off failed (%s); a person has to look", type(error).__name__)  # noqa: TRY400
+            return False
+        logger.error("the dialog hand-off took longer than %g s; a person has to look", timeout_s)
+        return False
 
     async def _verdict(self, action: Action, report: Report) -> ValidationResult:
         if self._judge is None or self.routing.mode is Mode.OFF:

@@ -69,6 +69,7 @@ class RoutingPolicy:
     `rechecks`: how often an action that counts as CONTINUE is judged again, on a fresh screenshot, before it is paused
     (2); `recheck_delay_s`: seconds before each (1.5; both from validator seed section 5). 0 rechecks: it is paused.
     `routes`: that of a TERMINATE, by category.
+    `handoff_timeout_s`: seconds that the dialog hand-off may take (20), while the agent waits for its answer.
     """
 
     mode: Mode = Mode.ENFORCE
@@ -77,6 +78,7 @@ class RoutingPolicy:
     rechecks: int = 2
     recheck_delay_s: float = 1.5
     routes: Mapping[FailureCategory, Route] = field(default_factory=lambda: ROUTES)
+    handoff_timeout_s: float = 20.0
 
 
 def route(result: ValidationResult, policy: RoutingPolicy, *, rechecks_left: int = 0) -> Route:
@@ -89,6 +91,14 @@ def route(result: ValidationResult, policy: RoutingPolicy, *, rechecks_left: int
     if result.verdict is not Verdict.TERMINATE or not sure:
         return Route.RECHECK if rechecks_left > 0 else Route.PAUSE
     return policy.routes.get(result.category or FailureCategory.UNKNOWN, Route.RETRY_WITH_RERESOLVE)
+
+
+def looks_left(*, success: bool | None, error: str | None, rechecks_left: int) -> int:
+    """How often an action may be looked at again, by what its agent says.
+
+    One that reports a failure or an error, beside a success too, is not asked for another look: a person is.
+    """
+    return 0 if success is False or error else rechecks_left
 
 
 def decide(
@@ -105,10 +115,9 @@ def decide(
     success on proof; a failure that the agent itself reports stays one. With nothing to judge the agent's word
     stands. In `observe` and `off` nothing is changed.
 
-    `rechecks_left` is how often whoever asks can still judge the action again. An agent that reports a failure or an
-    error, beside a success too, is not asked for another look: a person is.
+    `rechecks_left` is how often the action may still be judged again (`looks_left`).
     """
-    left = 0 if success is False or error else rechecks_left
+    left = looks_left(success=success, error=error, rechecks_left=rechecks_left)
     if policy.mode is not Mode.ENFORCE:
         advised = route(result, policy, rechecks_left=left) if policy.mode is Mode.OBSERVE else None
         return Decision(success, error, Route.CONTINUE, overridden=False, advised=advised)

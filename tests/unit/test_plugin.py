@@ -192,10 +192,11 @@ def test_settings_become_the_routing_policy():
             validator_on_unverified="pause",
             validator_rechecks=1,
             validator_recheck_delay_s=0.5,
+            validator_handoff_timeout_s=7,
         )
     )
     assert (policy.mode, policy.accept_confidence, policy.on_unverified) == (Mode.OBSERVE, 0.5, OnUnverified.PAUSE)
-    assert (policy.rechecks, policy.recheck_delay_s) == (1, 0.5)
+    assert (policy.rechecks, policy.recheck_delay_s, policy.handoff_timeout_s) == (1, 0.5, 7)
     assert routing_policy(Settings(validator_enabled=False, validator_mode="enforce")).mode is Mode.OFF
 
 

@@ -47,6 +47,7 @@ OURS = [
     ("RPA_VALIDATOR_RULES", "rules.toml", "validator_rules", Path("rules.toml")),
     ("RPA_VALIDATOR_RECHECKS", "0", "validator_rechecks", 0),
     ("RPA_VALIDATOR_RECHECK_DELAY_S", "0.5", "validator_recheck_delay_s", 0.5),
+    ("RPA_VALIDATOR_HANDOFF_TIMEOUT_S", "5", "validator_handoff_timeout_s", 5.0),
     ("RPA_VALIDATOR_WORKERS", "3", "validator_workers", 3),
     ("RPA_IMAGE_MAX_PIXELS", "1000", "image_max_pixels", 1000),
     ("RPA_MAX_REPORT_BYTES", "1000", "max_report_bytes", 1000),

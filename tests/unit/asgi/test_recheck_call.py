@@ -48,6 +48,12 @@ FIRST = {
 FRESH = "ZnJlc2g="
 
 
+@pytest.fixture(autouse=True)
+def no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polls sweep here: a timer that starts lazily would begin where the test ends."""
+    monkeypatch.setattr("otel_validation.asgi.middleware.LAZY_START_S", 60.0)
+
+
 def a_slow_site(**more: Any) -> Site:
     """Its host keeps the bodies that it is given; its checker sees nothing yet."""
     return a_site(more.pop("host", None) or recording_host(), checker=StubChecker(LOADING), **more)
@@ -177,6 +183,24 @@ async def test_a_shorter_delay_and_fewer_rechecks_are_settings():
     assert answer["recheck"] == {"after_s": 0.25, "left": 0}
     site.clock.advance(0.25)
     assert (await poll(site))["action"]["look_of"] == "act_1"
+
+
+async def test_a_dialog_that_the_hosts_hook_dealt_with_is_looked_at_again():
+    calls = []
+
+    async def close_it(action: Any, result: Any) -> bool:
+        calls.append((action.payload["action_id"], result.category))
+        return True
+
+    dialog = a_finding(Verdict.TERMINATE, FailureCategory.UNEXPECTED_DIALOG)
+    site = a_site(recording_host(), checker=StubChecker(dialog), handoff=close_it)
+    _, answer = await first_report(site)
+    assert (answer["route"], answer["verdict"]["failure_category"]) == ("recheck", "unexpected_dialog")
+    assert calls == [("act_1", "unexpected_dialog")]
+    look = await take_look(site)
+    site.checker.finding = a_finding()
+    await send(site, of_look(look))
+    assert [(t["action_id"], t["success"]) for t in told(site)] == [("act_1", True)]
 
 
 class TestAgain:
