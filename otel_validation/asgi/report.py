@@ -141,7 +141,8 @@ class ReportCall:
 
     async def _answer_alone(self, key: Key, answer: ReportOutcome, parsed: Mapping[str, Any]) -> None:
         """The host is not told: of an action that is looked at again it hears once that is settled."""
-        if answer.look_of is None and answer.status in SETTLING:
+        next_look = None if answer.outcome is None else answer.outcome.next_look
+        if next_look is not None and answer.look_of is None and answer.status in SETTLING and not next_look.secret:
             self._answers.firsts.keep(key, parsed)
         await answer_json(self._send, 200, answer_members(answer))
 

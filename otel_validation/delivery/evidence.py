@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from otel_validation.validation.report import Report
 
 KEPT_BYTES = 128 * 2**20
-"""Characters of screenshots and window facts that are kept (base64, so bytes too): about fifty screens of 2560x1600."""
+"""Characters of screenshots (base64, so bytes too) and what else reports carry: about fifty screens of 2560x1600."""
 KEPT_REPORTS = 1024
 """Reports that are kept, however small."""
 
@@ -43,5 +43,5 @@ class Evidence:
         self._kept.pop((action.session_id, action.action_id), None)
 
     def _size(self, report: Report) -> int:
-        window = 0 if report.window is None else len(str(report.window))
-        return max(self._least, len(report.screenshot_before or "") + window)
+        carried = sum(len(str(part)) for part in (report.window, report.value, report.members))
+        return max(self._least, len(report.screenshot_before or "") + carried)

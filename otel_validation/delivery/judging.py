@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from otel_validation.delivery.outcome import NextLook, Outcome, Pause, PauseReason
+from otel_validation.validation.expectation import is_secret
 from otel_validation.validation.routing import Mode, Route, decide, looks_left
 from otel_validation.validation.verdict import ValidationResult, Verdict
 
@@ -41,11 +42,12 @@ class Judging:
     async def outcome(self, action: Action, report: Report, *, rechecked: int = 0, late: bool = False) -> Outcome:
         """The outcome of `action` by this report.
 
-        `rechecked` is how often it was looked at again. A `late` report is of an attempt that a newer one superseded:
-        it may confirm the action, and leads to nothing else.
+        `rechecked` is how often it was looked at again: never where the agent sent no screenshot, so that another one
+        tells nothing. A `late` report is of an attempt that a newer one superseded: it may confirm the action, and
+        leads to nothing else.
         """
         result = await self._verdict(action, report)
-        left = 0 if late else self.routing.rechecks - rechecked
+        left = self.routing.rechecks - rechecked if report.has_screenshot and not late else 0
         left = looks_left(success=report.success, error=report.error, rechecks_left=left)
         decision = decide(
             success=report.success, error=report.error, result=result, policy=self.routing, rechecks_left=left
@@ -60,8 +62,11 @@ class Judging:
             result=result,
             overridden=decision.overridden,
             advised=decision.advised,
-            next_look=NextLook(self.routing.recheck_delay_s, left - 1) if chosen is Route.RECHECK else None,
+            next_look=self._next_look(action, left - 1) if chosen is Route.RECHECK else None,
         )
+
+    def _next_look(self, action: Action, left: int) -> NextLook:
+        return NextLook(self.routing.recheck_delay_s, left, secret=is_secret(action))
 
     async def _dealt_with(self, action: Action, result: ValidationResult) -> bool:
         if self._handoff is None:

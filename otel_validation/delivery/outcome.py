@@ -45,10 +45,14 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class NextLook:
-    """A fresh screenshot is asked of the agent in `after_s` seconds, and `left` times more after that."""
+    """A fresh screenshot is asked of the agent in `after_s` seconds, and `left` times more after that.
+
+    `secret`: the action types or reads a secret; nothing that its report carries may be kept until then.
+    """
 
     after_s: float
     left: int
+    secret: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

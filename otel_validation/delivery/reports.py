@@ -14,6 +14,7 @@ from otel_validation.delivery.look import Recheck
 from otel_validation.delivery.observer import Answered, Observers, PauseChanged, Rechecking, Reported
 from otel_validation.delivery.outcome import Outcome, ReportOutcome, ReportStatus
 from otel_validation.delivery.standing import JUDGED, Settlement, Standing
+from otel_validation.validation.expectation import is_secret
 
 if TYPE_CHECKING:
     from otel_validation.clock import Clock
@@ -141,12 +142,12 @@ class Reports:
             not_before=not_before,
             report=report.bare(),
             outcome=outcome,
-            more_evidence=report.has_more_evidence,
+            more_evidence=_keepable(about.action, report).has_more_evidence,
         )
 
     def _look_again(self, report: Report, rechecking: Delivery) -> None:
         if rechecking.recheck is not None and rechecking.recheck.number == 1:
-            self._evidence.keep(report)
+            self._evidence.keep(_keepable(rechecking.action, report))
         self._observers.rechecking(
             Rechecking(session_id=report.session_id, wall_ns=self._clock.wall_ns(), delivery=rechecking)
         )
@@ -170,6 +171,11 @@ class Reports:
             )
         )
         return answer
+
+
+def _keepable(action: Action, report: Report) -> Report:
+    """What may be kept of a report for a while: of a secret's nothing that it carries, as no checker sees it either."""
+    return report.without_contents() if is_secret(action) else report
 
 
 def _answer(status: ReportStatus, kept: Settled | None, judged: Report | None = None) -> ReportOutcome:

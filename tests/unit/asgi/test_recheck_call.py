@@ -385,6 +385,16 @@ async def test_of_a_first_report_that_is_too_large_the_host_gets_the_known_field
     ]
 
 
+async def test_of_a_secret_the_host_gets_the_known_fields_and_nothing_is_kept():
+    site = a_slow_site(host=recording_host(queue=[click(secret=True)]))
+    await first_report(site, typed="s3cret")
+    look = await take_look(site)
+    site.checker.finding = a_finding()
+    await send(site, of_look(look))
+    assert "typed" not in told(site)[0]
+    assert (told(site)[0]["action_id"], told(site)[0]["success"]) == ("act_1", True)
+
+
 def an_answer(**more: Any) -> ReportOutcome:
     return ReportOutcome(status=ReportStatus.DUPLICATE, look_of="a", **more)
 

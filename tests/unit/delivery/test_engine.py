@@ -258,7 +258,7 @@ async def test_a_verdict_pauses_the_session_where_its_route_says_so(result, rout
     desk = a_desk(judge=ScriptedJudge(result), routing=routing)
     desk.host_has(an_action())
     ticket = await desk.take()
-    await desk.engine.report(a_report(token=ticket.lease.token))
+    await desk.engine.report(a_report(token=ticket.lease.token, screenshot_after="x"))
     pause = (await desk.session()).pause
     assert (pause is None) == (reason is None)
     if pause is not None:

@@ -58,7 +58,7 @@ def seen(ticket: Ticket, shot: str | None = "fresh", **more) -> Report:
 
 async def test_what_was_not_seen_is_not_settled_and_its_look_comes_after_the_delay():
     desk = a_desk_that_sees_nothing()
-    answer = await unconfirmed(desk, fields={"replay_id": "rep_1", "secret": "Durand"})
+    answer = await unconfirmed(desk, fields={"replay_id": "rep_1", "patient": "Durand"})
     assert (answer.status, answer.outcome.route) == (ReportStatus.ACCEPTED, Route.RECHECK)
     assert answer.outcome.next_look == NextLook(after_s=1.5, left=1)
     assert (answer.attempt, answer.retry, answer.look_of) == (1, 0, None)
@@ -467,6 +467,35 @@ async def test_without_a_screen_before_another_process_can_judge_the_look():
     desk.judge.result = COMPLETE
     elsewhere = Engine(desk.store, judge=desk.judge, clock=desk.clock)
     assert (await elsewhere.report(seen(ticket))).outcome.success is True
+
+
+async def test_a_report_without_a_screenshot_is_not_looked_at_again():
+    """What an extraction read does not change by looking at the screen."""
+    desk = a_desk_that_sees_nothing()
+    answer = await unconfirmed(desk, screenshot_after=None, value="x", value_given=True)
+    assert answer.outcome.route is Route.PAUSE
+
+
+async def test_what_the_report_carries_is_judged_again_too():
+    desk = a_desk_that_sees_nothing()
+    carried = {"value": [1], "value_given": True, "members": {"http_status": 200}}
+    await unconfirmed(desk, **carried)
+    await desk.engine.report(seen(await look(desk), members={"http_status": 500}))
+    judged = desk.judge.given[-1][1]
+    assert {name: getattr(judged, name) for name in carried} == carried
+
+
+@pytest.mark.parametrize("fields", [{"kind": "type_secret"}, {"target_spec": {"secret": True}}])
+async def test_nothing_that_the_report_of_a_secret_carries_is_kept(fields):
+    desk = a_desk_that_sees_nothing()
+    more = {"value": "s3cret", "value_given": True, "members": {"typed": "s3cret"}, "screenshot_before": "before"}
+    answer = await unconfirmed(desk, fields=fields, **more)
+    assert answer.outcome.next_look.secret is True
+    kept = desk.engine._reports._evidence.of(an_action())
+    assert (kept.screenshot_before, kept.value, kept.members) == ("before", None, {})
+    assert "s3cret" not in str(await desk.session())
+    await desk.engine.report(seen(await look(desk)))
+    assert desk.judge.calls == 2
 
 
 @pytest.mark.parametrize("end", ["settled", "lost", "cancelled"])
