@@ -43,7 +43,7 @@ def bomb(width: int, height: int) -> str:
 
 @pytest.fixture(scope="module")
 def world() -> Any:
-    settings = {"watchdog_orphan_timeout_s": 600}
+    settings = {"watchdog_orphan_timeout_s": 600, "validator_rechecks": 0}
     site = a_site(clock=SystemClock(), settings=settings, validator=default_validator(Settings(**settings)))
     with serving(site.app) as server, httpx.Client(base_url=server.url, timeout=30) as client:
         yield site, client
