@@ -57,7 +57,7 @@ ATTRIBUTES = {
     semconv.ACTION_TYPE: "its type; `other` for one that is no plain word",
     semconv.SESSION_ID: "the session",
     semconv.MACHINE_ID: "the machine that polled",
-    semconv.LOOK_OF: "on the spans of a look: the id of the action that is looked at again",
+    semconv.LOOK_OF: "on the spans of a look: the id of the action that is [looked at again](recheck.md)",
     semconv.REPLAY_ID: "the replay's id, where there is one",
     semconv.DISPATCH_ATTEMPT: "number of the delivery attempt, from 1",
     semconv.DISPATCH_REDELIVERED: "true from the second attempt on, absent on the first",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).parents[2] / "docs" / "agent.md"
 ACTION = {"action_id": "act_1", "type": "click", "x_pct": 0.25, "y_pct": 0.0}
+LOOK = {"action_id": "act_1~look1-0badcafe", "type": "screenshot_evidence", "look_of": "act_1", "purpose": "recheck"}
 
 
 def example() -> str:
@@ -32,9 +33,13 @@ def example() -> str:
 
 def test_the_example_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     reports, clicks, entered = [], [], []
+    answers = [
+        {"action": ACTION, "replay_paused": False},
+        {"action": LOOK, "replay_paused": False, "delivery": {"token": "t", "look_of": "act_1"}},
+    ]
 
     async def poll(request):
-        return JSONResponse({"action": ACTION, "replay_paused": False})
+        return JSONResponse(answers.pop(0))
 
     async def report(request):
         reports.append(await request.json())
@@ -50,11 +55,12 @@ def test_the_example_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(anyio, "run", entered.append)
         exec(compile(example(), str(PAGE), "exec"), {})
-    anyio.run(entered[0].__self__.run_once)
+    for _ in range(2):
+        anyio.run(entered[0].__self__.run_once)
     assert clicks == [(["xdotool", "mousemove", "100", "0", "click", "1"], True)]
     assert reports[0]["success"] is True
     assert reports[0]["actual_position"] == {"x_pct": 0.25, "y_pct": 0.0}
-    assert reports[0]["screenshot_after"].startswith("iVBOR")
+    assert [report["screenshot_after"][:5] for report in reports] == ["iVBOR"] * 2
 
 
 def test_the_example_fits_on_a_screen() -> None:
