@@ -78,6 +78,7 @@ class Reports:
                 about = session.reported_on(delivery)
         if refused is not None:
             return self._answered(report, refused)
+        report = _seeable(about.action, report)
         self._observers.reported(
             Reported(session_id=report.session_id, wall_ns=self._clock.wall_ns(), delivery=delivery, report=report)
         )
@@ -142,12 +143,12 @@ class Reports:
             not_before=not_before,
             report=report.bare(),
             outcome=outcome,
-            more_evidence=_keepable(about.action, report).has_more_evidence,
+            more_evidence=report.has_more_evidence,
         )
 
     def _look_again(self, report: Report, rechecking: Delivery) -> None:
         if rechecking.recheck is not None and rechecking.recheck.number == 1:
-            self._evidence.keep(_keepable(rechecking.action, report))
+            self._evidence.keep(report)
         self._observers.rechecking(
             Rechecking(session_id=report.session_id, wall_ns=self._clock.wall_ns(), delivery=rechecking)
         )
@@ -173,8 +174,8 @@ class Reports:
         return answer
 
 
-def _keepable(action: Action, report: Report) -> Report:
-    """What may be kept of a report for a while: of a secret's nothing that it carries, as no checker sees it either."""
+def _seeable(action: Action, report: Report) -> Report:
+    """What anybody gets to see of a report, and what may be kept of it: of a secret's nothing that it carries."""
     return report.without_contents() if is_secret(action) else report
 
 

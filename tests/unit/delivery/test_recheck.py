@@ -494,6 +494,9 @@ async def test_nothing_that_the_report_of_a_secret_carries_is_kept(fields):
     kept = desk.engine._reports._evidence.of(an_action())
     assert (kept.screenshot_before, kept.value, kept.members) == ("before", None, {})
     assert "s3cret" not in str(await desk.session())
+    told = [event.report for _, event in desk.seen.events if hasattr(event, "report")]
+    assert len(told) == 2
+    assert all(report.value is None and not report.members for report in told)
     await desk.engine.report(seen(await look(desk)))
     assert desk.judge.calls == 2
 
