@@ -336,6 +336,7 @@ class TestLifespan:
         assert said == ["down in order"]
         caplog.clear()
 
+    @pytest.mark.usefixtures("lazy_timer")
     async def test_a_mounted_application_starts_its_timer_at_the_first_poll(self):
         """C08: its lifespan never runs."""
         sub = legacy_host()
@@ -355,6 +356,7 @@ class TestLifespan:
             gc.collect()
             assert site.plugin.watchdog.running
 
+    @pytest.mark.usefixtures("lazy_timer")
     async def test_b10_the_lazy_timer_is_one_and_is_not_collected(self):
         site = a_site()
         site.queue(click())

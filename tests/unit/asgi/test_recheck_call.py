@@ -48,12 +48,6 @@ FIRST = {
 FRESH = "ZnJlc2g="
 
 
-@pytest.fixture(autouse=True)
-def no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Polls sweep here: a timer that starts lazily would begin where the test ends."""
-    monkeypatch.setattr("otel_validation.asgi.middleware.LAZY_START_S", 60.0)
-
-
 def a_slow_site(**more: Any) -> Site:
     """Its host keeps the bodies that it is given; its checker sees nothing yet."""
     return a_site(more.pop("host", None) or recording_host(), checker=StubChecker(LOADING), **more)
