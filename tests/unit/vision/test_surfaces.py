@@ -7,7 +7,8 @@ from PIL import Image, ImageDraw, ImageFont
 from otel_validation.vision.image import Frame
 from otel_validation.vision.ocr.engine import TextBox
 from otel_validation.vision.ocr.ppocr import PpOcrEngine
-from otel_validation.vision.surfaces import Surface, SurfaceFinder, _is_address, _is_pair
+from otel_validation.vision.surfaces import Surface, SurfaceFinder
+from otel_validation.vision.surfaces.browser import is_address, is_pair
 
 LIGHT = {
     "strip": "#dee1e6",
@@ -248,10 +249,10 @@ def test_a_search_field_beside_the_address_belongs_to_its_bar(finder):
 
 
 def test_an_illegible_text_is_no_address():
-    assert not _is_address(TextBox("chu.example.org", (0, 0, 90, 20), 0.3), first=False)
-    assert _is_address(TextBox("chu.example.org", (0, 0, 90, 20), 0.9), first=True)
-    assert not _is_address(TextBox("voir: chu.example.org", (0, 0, 90, 20), 0.9), first=True)
-    assert _is_address(TextBox("voir: chu.example.org", (0, 0, 90, 20), 0.9), first=False)
+    assert not is_address(TextBox("chu.example.org", (0, 0, 90, 20), 0.3), first=False)
+    assert is_address(TextBox("chu.example.org", (0, 0, 90, 20), 0.9), first=True)
+    assert not is_address(TextBox("voir: chu.example.org", (0, 0, 90, 20), 0.9), first=True)
+    assert is_address(TextBox("voir: chu.example.org", (0, 0, 90, 20), 0.9), first=False)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +267,7 @@ def test_an_illegible_text_is_no_address():
     ],
 )
 def test_a_pair_of_icons_is_alike_square_apart_and_centred(blobs, pair):
-    assert _is_pair(blobs, 30) is pair
+    assert is_pair(blobs, 30) is pair
 
 
 @pytest.mark.parametrize("size", [(40, 20), (320, 5), (5, 320), (1, 1)])

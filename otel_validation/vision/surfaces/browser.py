@@ -1,0 +1,180 @@
+"""The browser's own parts: tab strip, toolbar with the address field, bookmarks bar, pop-ups."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+
+from otel_validation.vision.surfaces.fields import Field, fields_in, toolbars
+from otel_validation.vision.surfaces.popups import PANEL_SLACK, panels_around
+from otel_validation.vision.surfaces.strip import ABOVE, BELOW, EDGE_SHARE, FLAT, Strip, strip_of
+from otel_validation.vision.surfaces.surface import Surface
+
+if TYPE_CHECKING:
+    from otel_validation.vision.image import Frame
+    from otel_validation.vision.ocr.engine import OcrEngine, TextBox
+
+NAV_WIDTH = 150
+"""Back, forward and reload stand within this distance left of the field."""
+ICON_SIZES = (5, 26)
+PAIR_LEAST = 9
+ICONS = 1
+"""How many must be seen: a capture may cut the others, and a dark theme hides the ones that are off."""
+TOOLBAR_PAD = 7
+FIELD_READ, FIELD_OVERLAP, FIELD_READS = 360, 60, 4
+"""Length read of the field at a time, from its left end, and how often it is read on where a long host goes on."""
+FIELD_ZOOM = 1.25
+"""The field is first read at this scale; at the engine's own, which costs four times as much, where that fails."""
+UNBROKEN = 20
+"""A text of so many characters may be the beginning of a long host name."""
+ADDRESS = re.compile(r"[a-z]{2,9}:/|www\.|(?:[a-z0-9-]+\.)+[a-z]{2,}(?:[/:?]|$)|localhost|about:", re.IGNORECASE)
+"""What an address field holds, looked for inside a field only."""
+MARKS_BEFORE = 2
+"""The field's padlock or shield may be read as so many characters."""
+ADDRESS_LEGIBLE = 0.6
+"""OCR confidence below which a text is no address."""
+PLACEHOLDER = re.compile(
+    r"(search|enter|type|recherch|saisi|entre[rz]).{0,36}(url|add?resse?|websitename|nomdesite)", re.IGNORECASE
+)
+"""What Chrome, Edge, Firefox and Safari write into an empty address field, in English and in French, without spaces:
+"Search Google or type a URL", "Rechercher avec Google ou saisir une URL", "Search or enter website name"."""
+
+
+class Browser:
+    """Recognises the browser that a click is in. It holds the engine and nothing else."""
+
+    def __init__(self, engine: OcrEngine) -> None:
+        self._engine = engine
+
+    def find(self, frame: Frame, click: tuple[int, int], strip: Strip) -> Surface | None:
+        """The part of a browser that holds `click` (pixels), of which `strip` has the rows around; None without one."""
+        at = (click[0] / strip.scale, click[1] / strip.scale)
+        for toolbar in toolbars(fields_in(strip)):
+            places = (place_of(at, field, strip) for field in toolbar)
+            surface = next((place for place in places if place is not None), None)
+            if surface is not None and self._is_browser(frame, toolbar, strip):
+                return surface
+        return self._popup(frame, at, strip.scale, strip.guessed)
+
+    def _popup(self, frame: Frame, at: tuple[float, float], scale: float, guessed: bool) -> Surface | None:
+        """A panel that hangs from the toolbar or covers part of it: nothing of a page can."""
+        for panel in panels_around(frame, at, scale):
+            strip = strip_of(frame, (panel.y0 - 60) * scale, (panel.y0 + 40) * scale, scale, guessed=guessed)
+            for toolbar in toolbars(fields_in(strip)):
+                field = toolbar[0]
+                attached = field.y0 - PANEL_SLACK <= panel.y0 <= field.y1 + PANEL_SLACK and panel.y1 > field.y1 + 30
+                if attached and self._is_browser(frame, toolbar, strip):
+                    return Surface.BROWSER_POPUP
+        return None
+
+    def _is_browser(self, frame: Frame, toolbar: list[Field], strip: Strip) -> bool:
+        """Whether navigation icons stand at the left of the bar's fields, and an address in one of them."""
+        if not icons_left(toolbar[0], strip):
+            return False
+        return any(self._holds_address(frame, field, strip) for field in toolbar)
+
+    def _holds_address(self, frame: Frame, field: Field, strip: Strip) -> bool:
+        for step in range(FIELD_READS):
+            left = field.x0 - 4 + step * (FIELD_READ - FIELD_OVERLAP)
+            box = (left, field.y0 - 2, min(field.x1, left + FIELD_READ), field.y1 + 2)
+            if box[2] - left < FIELD_OVERLAP:
+                return False
+            x0, y0, x1, y1 = (value * strip.scale for value in box)
+            pixels = frame.crop((x0, y0, x1, y1))
+            longest = 0
+            for zoom in (FIELD_ZOOM / strip.scale, None):
+                for line in self._engine.lines(pixels, (0, pixels.shape[0] / 2), zoom=zoom):
+                    longest = max(longest, len(line.text.replace(" ", "")))
+                    if is_address(line, first=strip.guessed):
+                        return True
+            if longest < UNBROKEN:
+                return False
+        return False
+
+
+def is_address(line: TextBox, *, first: bool) -> bool:
+    """Whether the line is an address, or what a browser writes into its empty field.
+
+    Spaces that the engine saw are dropped, but after a full stop: "au lit. Suite" names no host.
+    With `first` the address must begin the line.
+    """
+    if line.confidence < ADDRESS_LEGIBLE:
+        return False
+    text = re.sub(r"(?<![.,;])\s+", "", line.text)
+    address = ADDRESS.search(text)
+    return bool(PLACEHOLDER.search(text) or (address and (not first or address.start() <= MARKS_BEFORE)))
+
+
+def icons_left(field: Field, strip: Strip) -> bool:
+    """Whether small marks stand between the field and the window's left side, on the field's rows.
+
+    At a guessed scale the two nearest must be a pair of icons: alike, square, apart, at the field's half height.
+    """
+    x0, x1 = max(0, int(field.x0 - NAV_WIDTH)), int(field.x0) - 3
+    y0, y1 = max(0, int(field.y0 - strip.top)), int(field.y1 - strip.top)
+    part = strip.pixels[y0:y1, x0:x1]
+    if part.shape[0] < 8 or part.shape[1] < 20:
+        return False
+    grey = part.astype(np.int16)
+    ink = (np.abs(grey - int(np.median(grey))) > 24).astype(np.uint8)
+    blobs = cv2.dilate(ink, np.ones((3, 3), np.uint8))
+    count, _, stats, _ = cv2.connectedComponentsWithStats(blobs, connectivity=8)
+    if strip.guessed:
+        return is_pair(stats[1:count, :4].tolist(), part.shape[0])
+    low, high = ICON_SIZES
+    w, h = stats[1:count, 2], stats[1:count, 3]
+    fits = (w >= low) & (w <= high) & (h >= low) & (h <= high)
+    return int(np.count_nonzero(fits)) >= ICONS
+
+
+def is_pair(blobs: list[list[int]], height: int) -> bool:
+    """Whether the two rightmost of the boxes (x, y, width, height) are a pair of icons in a row of `height`."""
+    nearest = sorted(blobs, key=lambda blob: -blob[0])[:2]
+    if len(nearest) < 2:
+        return False
+    square = all(min(w, h) >= PAIR_LEAST and max(w, h) <= min(1.6 * min(w, h), ICON_SIZES[1]) for _, _, w, h in nearest)
+    centred = all(abs(y + h / 2 - height / 2) <= height / 6 for _, y, _, h in nearest)
+    (x1, _, w1, h1), (x0, _, w0, h0) = nearest
+    apart = x1 - (x0 + w0) >= min(w0, w1) / 2
+    return square and centred and apart and max(w1, h1) <= 1.7 * max(w0, h0) and max(w0, h0) <= 1.7 * max(w1, h1)
+
+
+def place_of(at: tuple[float, float], field: Field, strip: Strip) -> Surface | None:
+    """Which part of the browser `at` is in, if `field` is its address field."""
+    x, y = at
+    if field.y0 - TOOLBAR_PAD <= y <= field.y1 + TOOLBAR_PAD:
+        return Surface.ADDRESS_BAR if _same_bar(x, field, strip) else None
+    if y < field.y0:
+        return Surface.TAB_STRIP if field.y0 - y <= ABOVE else None
+    if y - field.y1 > BELOW or not _same_bar(x, field, strip):
+        return None
+    return None if _line_between(field, y, strip) else Surface.BOOKMARKS_BAR
+
+
+def _same_bar(x: float, field: Field, strip: Strip) -> bool:
+    """Whether the field's own bar reaches `x`: the row just above or under the field has the bar's colour there."""
+    if field.x0 <= x <= field.x1:
+        return True
+    height, width = strip.pixels.shape[:2]
+    for row in (int(field.y0 - strip.top) - 3, int(field.y1 - strip.top) + 3):
+        if not 0 <= row < height:
+            continue
+        line = strip.pixels[row].astype(np.int16)
+        bar = np.median(line[int(field.x0) : int(field.x1)])
+        near = line[max(0, int(x) - 6) : min(width, int(x) + 7)]
+        if abs(np.median(near) - bar) <= 3 * FLAT:
+            return True
+    return False
+
+
+def _line_between(field: Field, y: float, strip: Strip) -> bool:
+    """Whether an edge over most of the field's columns parts it from row `y`."""
+    y0, y1 = int(field.y1 - strip.top) + 2, int(y - strip.top) + 6
+    part = strip.pixels[y0:y1, int(field.x0) : int(field.x1)].astype(np.int16)
+    if part.shape[0] < 2:
+        return False
+    steps = np.abs(np.diff(part, axis=0)) >= FLAT
+    return bool((steps.mean(axis=1) >= EDGE_SHARE).any())

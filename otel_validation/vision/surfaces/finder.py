@@ -1,0 +1,54 @@
+"""Surfaces that are not the application: the browser's own chrome, the OS's bars.
+
+Structure decides: a wide, low, evenly filled field with small icons at its left, at the top of a window; a band
+along an edge of the screen, parted from what lies above by an edge over its whole width, with a clock at its end.
+A text is read only inside a structure already found (the field, the end of the band), to confirm it. So a page that
+shows an e-mail address, "Compte rendu operatoire" or "Knowledge base" is never taken for the address bar
+(DESIGN section 9).
+
+Lengths are in pixels at 100 % scale, as browsers and desktops draw them; the finder works on a reduced image.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from otel_validation.vision.surfaces.bars import Bars
+from otel_validation.vision.surfaces.browser import Browser
+from otel_validation.vision.surfaces.strip import STRIP_ABOVE, STRIP_BELOW, strip_of
+
+if TYPE_CHECKING:
+    from otel_validation.vision.image import Frame
+    from otel_validation.vision.ocr.engine import OcrEngine
+    from otel_validation.vision.surfaces.surface import Surface
+
+
+COARSER = 1.5
+"""How much larger than guessed from its size a screen may be drawn."""
+
+
+class SurfaceFinder:
+    """Tells which foreign surface a click is on. Thread-safe: it holds the engine and nothing else."""
+
+    def __init__(self, engine: OcrEngine) -> None:
+        self._bars = Bars(engine)
+        self._browser = Browser(engine)
+
+    def find(self, frame: Frame, click: tuple[int, int], scale: float, *, known: bool = True) -> Surface | None:
+        """The surface under `click` (pixels) of a screen drawn at `scale` (1.0 is 100 %); None for the application.
+
+        Where the scale is not `known` but guessed from the screen's size, the surfaces of a larger one are searched
+        too: a 1920 x 1080 screen is as often drawn at 125 or 150 % as at 100 %.
+        """
+        factors = (1.0,) if known else (1.0, COARSER)
+        for factor in factors:
+            surface = self._bars.find(frame, click, scale * factor)
+            if surface is not None:
+                return surface
+        reach = factors[-1] * scale
+        tall = strip_of(frame, click[1] - STRIP_ABOVE * reach, click[1] + STRIP_BELOW * reach, scale)
+        for factor in factors:
+            surface = self._browser.find(frame, click, tall.part(click[1] / scale, factor))
+            if surface is not None:
+                return surface
+        return None

@@ -1,0 +1,17 @@
+"""What a click can land on instead of the application."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Surface(StrEnum):
+    """What a click can land on instead of the application."""
+
+    TAB_STRIP = "tab_strip"
+    ADDRESS_BAR = "address_bar"
+    BOOKMARKS_BAR = "bookmarks_bar"
+    BROWSER_POPUP = "browser_popup"
+    TASKBAR = "taskbar"
+    MENU_BAR = "menu_bar"
+    OS_DIALOG = "os_dialog"
