@@ -12,7 +12,6 @@ import contextlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -21,9 +20,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from PIL import Image, ImageGrab
+from headful import PATIENCE_S, RenderError, running, still_screen, virtual_screen, xdotool
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
 APPLICATION = ROOT / "examples" / "dossier"
@@ -56,14 +58,7 @@ FONTS = """<?xml version="1.0"?>
 
 NOTHING_THERE = (WIDTH // 2, HEIGHT - 40)
 """A place low in the page that reacts to no click."""
-PATIENCE_S = 30.0
-STILL_S = 0.4
-"""A screen is recorded once it has not changed for this long."""
 MISSING = 3
-
-
-class RenderError(Exception):
-    """Raised when the browser or the screen is not what the recording needs."""
 
 
 @dataclass(frozen=True)
@@ -153,33 +148,10 @@ def application() -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def running(command: list[str], *, pass_fds: tuple[int, ...] = (), **added: str) -> Iterator[None]:
-    """A program, with variables added to its environment, that is ended when the block is left."""
-    quiet, environment = subprocess.DEVNULL, os.environ | added
-    with subprocess.Popen(command, stdout=quiet, stderr=quiet, pass_fds=pass_fds, env=environment) as process:
-        try:
-            yield
-        finally:
-            process.terminate()
-            try:
-                process.wait(PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-@contextlib.contextmanager
 def display() -> Iterator[str]:
     """A virtual display with a window manager, which gives the browser's window the focus; yields its name."""
-    read_end, write_end = os.pipe()
-    command = ["Xvfb", "-displayfd", str(write_end), "-screen", "0", f"{WIDTH}x{HEIGHT}x24", "-nolisten", "tcp"]
-    with running(command, pass_fds=(write_end,)), os.fdopen(read_end) as answer:
-        os.close(write_end)
-        number = answer.readline().strip()
-        if not number:
-            raise RenderError("Xvfb did not start")
-        name = f":{number}"
-        with running(["openbox"], DISPLAY=name):
-            yield name
+    with virtual_screen(WIDTH, HEIGHT) as name, running(["openbox"], DISPLAY=name):
+        yield name
 
 
 @dataclass
@@ -338,19 +310,11 @@ class Screen:
 
     def grab(self) -> Image.Image:
         """The screen once it stands still."""
-        deadline = time.monotonic() + PATIENCE_S
-        image = ImageGrab.grab(xdisplay=self.display_name)
-        while time.monotonic() < deadline:
-            time.sleep(STILL_S)
-            previous, image = image, ImageGrab.grab(xdisplay=self.display_name)
-            if image.tobytes() == previous.tobytes():
-                return image
-        raise RenderError("the screen never stands still")
+        return still_screen(self.display_name)
 
     def click(self, x: int, y: int) -> None:
         """A real click of the left button."""
-        command = ["xdotool", "mousemove", "--sync", str(x), str(y), "click", "1"]
-        subprocess.run(command, check=True, env=os.environ | {"DISPLAY": self.display_name}, timeout=PATIENCE_S)
+        xdotool(self.display_name, "mousemove", "--sync", str(x), str(y), "click", "1")
 
     def open(self, tab: str) -> None:
         """Load the page afresh with this tab shown, the focus in the page and the mouse on nothing."""
