@@ -9,14 +9,33 @@ import cv2
 import numpy as np
 
 from otel_validation.vision.surfaces.fields import Field, fields_in, toolbars
-from otel_validation.vision.surfaces.popups import PANEL_SLACK, panels_around
-from otel_validation.vision.surfaces.strip import ABOVE, BELOW, EDGE_SHARE, FLAT, Strip, strip_of
+from otel_validation.vision.surfaces.nav import navigations
+from otel_validation.vision.surfaces.popups import PANEL_SLACK, goes_down, hangings, panels_around
+from otel_validation.vision.surfaces.strip import (
+    ABOVE,
+    BELOW,
+    EDGE_SHARE,
+    FLAT,
+    STRIP_ABOVE,
+    STRIP_BELOW,
+    Strip,
+    strip_of,
+)
 from otel_validation.vision.surfaces.surface import Surface
+from otel_validation.vision.surfaces.toolbar import coverings, outermost, toolbars_by_icons
 
 if TYPE_CHECKING:
     from otel_validation.vision.image import Frame
     from otel_validation.vision.ocr.engine import OcrEngine, TextBox
 
+COARSER = 1.5
+"""How much larger than guessed from its size a screen may be drawn."""
+LARGER = 2.0
+"""The second size at which navigation icons are looked for: a screen may be drawn at up to three times the guess."""
+SAME_ROWS, HUNG_ABOVE, HUNG_BELOW = 12, 70, 50
+"""Rows so near to each other are looked at once, with so many above and under them."""
+TOP_ROWS, TOP_COLUMNS = 200, 330
+"""The navigation icons of a maximised browser are in this corner."""
 NAV_WIDTH = 150
 """Back, forward and reload stand within this distance left of the field."""
 ICON_SIZES = (5, 26)
@@ -49,24 +68,67 @@ class Browser:
     def __init__(self, engine: OcrEngine) -> None:
         self._engine = engine
 
-    def find(self, frame: Frame, click: tuple[int, int], strip: Strip) -> Surface | None:
-        """The part of a browser that holds `click` (pixels), of which `strip` has the rows around; None without one."""
-        at = (click[0] / strip.scale, click[1] / strip.scale)
-        for toolbar in toolbars(fields_in(strip)):
-            places = (place_of(at, field, strip) for field in toolbar)
-            surface = next((place for place in places if place is not None), None)
-            if surface is not None and self._is_browser(frame, toolbar, strip):
-                return surface
-        return self._popup(frame, at, strip.scale, strip.guessed)
+    def find(self, frame: Frame, click: tuple[int, int], scale: float, *, known: bool = True) -> Surface | None:
+        """The part of a browser that holds `click` (pixels) on a screen drawn at `scale`; None where there is none.
 
-    def _popup(self, frame: Frame, at: tuple[float, float], scale: float, guessed: bool) -> Surface | None:
+        Where the scale is not `known`, a browser at up to three times of it is found too.
+        """
+        factors, reach = ((1.0,), 1.0) if known else ((1.0, COARSER), LARGER)
+        tall = strip_of(frame, click[1] - STRIP_ABOVE * reach * scale, click[1] + STRIP_BELOW * reach * scale, scale)
+        surface = self._by_icons(tall, click, reach)
+        if surface is not None:
+            return surface
+        for factor in factors:
+            surface = self._by_address(frame, click, tall.part(click[1] / scale, factor))
+            if surface is not None:
+                return surface
+        if hangs_from_top(frame, click, scale, reach):
+            return Surface.BROWSER_POPUP
+        for factor in factors:
+            surface = self._popup(frame, click, scale * factor, guessed=factor != 1.0)
+            if surface is not None:
+                return surface
+        return None
+
+    def _by_icons(self, tall: Strip, click: tuple[int, int], reach: float) -> Surface | None:
+        """The part of a browser with navigation icons that holds the click."""
+        for factor in (1.0, reach) if reach > 1.0 else (1.0,):
+            strip = tall.part(click[1] / tall.scale, factor)
+            at = (click[0] / strip.scale, click[1] / strip.scale)
+            for toolbar in outermost(toolbars_by_icons(strip)):
+                surface = toolbar.place_of(*at)
+                if surface is not None:
+                    return surface
+        return None
+
+    def _by_address(self, frame: Frame, click: tuple[int, int], strip: Strip) -> Surface | None:
+        """The part of a browser whose field holds an address that holds the click."""
+        at = (click[0] / strip.scale, click[1] / strip.scale)
+        for bar in toolbars(fields_in(strip)):
+            places = (place_of(at, field, strip) for field in bar)
+            surface = next((place for place in places if place is not None), None)
+            if surface is not None and self._is_browser(frame, bar, strip):
+                return surface
+        return None
+
+    def _popup(self, frame: Frame, click: tuple[int, int], scale: float, *, guessed: bool) -> Surface | None:
         """A panel that hangs from the toolbar or covers part of it: nothing of a page can."""
+        at = (click[0] / scale, click[1] / scale)
+        seen: set[int] = set()
+        for hanging in hangings(frame, at, scale):
+            row = round(hanging.top / SAME_ROWS)
+            if row not in seen:
+                seen.add(row)
+                top = (hanging.top - HUNG_ABOVE) * scale
+                strip = strip_of(frame, top, top + (HUNG_ABOVE + HUNG_BELOW) * scale, scale, guessed=guessed)
+                if hangs(frame, at, strip):
+                    return Surface.BROWSER_POPUP
         for panel in panels_around(frame, at, scale):
             strip = strip_of(frame, (panel.y0 - 60) * scale, (panel.y0 + 40) * scale, scale, guessed=guessed)
-            for toolbar in toolbars(fields_in(strip)):
-                field = toolbar[0]
+            for bar in toolbars(fields_in(strip)):
+                field = bar[0]
                 attached = field.y0 - PANEL_SLACK <= panel.y0 <= field.y1 + PANEL_SLACK and panel.y1 > field.y1 + 30
-                if attached and self._is_browser(frame, toolbar, strip):
+                if attached and self._is_browser(frame, bar, strip):
                     return Surface.BROWSER_POPUP
         return None
 
@@ -93,6 +155,26 @@ class Browser:
             if longest < UNBROKEN:
                 return False
         return False
+
+
+def hangs_from_top(frame: Frame, click: tuple[int, int], scale: float, reach: float) -> bool:
+    """Whether the click is in what hangs from the toolbar of a maximised browser."""
+    for by in (scale, scale * reach) if reach > 1.0 else (scale,):
+        corner = Strip(pixels=frame.grey(frame.clip((0, 0, TOP_COLUMNS * by, TOP_ROWS * by)), by), top=0, scale=by)
+        if navigations(corner):
+            strip = strip_of(frame, 0, TOP_ROWS * by, by, guessed=by != scale)
+            if hangs(frame, (click[0] / by, click[1] / by), strip):
+                return True
+    return False
+
+
+def hangs(frame: Frame, at: tuple[float, float], strip: Strip) -> bool:
+    """Whether the point (at 100 %) is in what covers the lower edge of a toolbar in the strip and goes down from it."""
+    return any(
+        x0 <= at[0] <= x1 and goes_down(frame, (x0, x1), (toolbar.bottom, at[1]), strip.scale)
+        for toolbar in outermost(toolbars_by_icons(strip))
+        for x0, x1 in coverings(toolbar, strip)
+    )
 
 
 def is_address(line: TextBox, *, first: bool) -> bool:

@@ -14,17 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from otel_validation.vision.surfaces.bars import Bars
-from otel_validation.vision.surfaces.browser import Browser
-from otel_validation.vision.surfaces.strip import STRIP_ABOVE, STRIP_BELOW, strip_of
+from otel_validation.vision.surfaces.browser import COARSER, Browser
 
 if TYPE_CHECKING:
     from otel_validation.vision.image import Frame
     from otel_validation.vision.ocr.engine import OcrEngine
     from otel_validation.vision.surfaces.surface import Surface
-
-
-COARSER = 1.5
-"""How much larger than guessed from its size a screen may be drawn."""
 
 
 class SurfaceFinder:
@@ -40,15 +35,8 @@ class SurfaceFinder:
         Where the scale is not `known` but guessed from the screen's size, the surfaces of a larger one are searched
         too: a 1920 x 1080 screen is as often drawn at 125 or 150 % as at 100 %.
         """
-        factors = (1.0,) if known else (1.0, COARSER)
-        for factor in factors:
+        for factor in (1.0,) if known else (1.0, COARSER):
             surface = self._bars.find(frame, click, scale * factor)
             if surface is not None:
                 return surface
-        reach = factors[-1] * scale
-        tall = strip_of(frame, click[1] - STRIP_ABOVE * reach, click[1] + STRIP_BELOW * reach, scale)
-        for factor in factors:
-            surface = self._browser.find(frame, click, tall.part(click[1] / scale, factor))
-            if surface is not None:
-                return surface
-        return None
+        return self._browser.find(frame, click, scale, known=known)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 
 from otel_validation.vision.surfaces.fields import FIELD_HEIGHTS, Field
 from otel_validation.vision.surfaces.strip import FLAT, FLAT_PASSES, even_mask
@@ -21,6 +23,26 @@ PANEL_SLACK = 6
 """A pop-up begins at most this far under the field: still inside the toolbar, where no page can draw."""
 PANEL_LEAST, PANEL_FILL = 60, 0.4
 """Smallest side of a pop-up, and the share of it that its ground covers."""
+SIDE_STEP = 3
+"""Grey levels between neighbours that make a side: a pop-up may have but a shadow."""
+SIDE_GAP = 30
+"""A side may be interrupted over so many rows (a rounded corner, a line across)."""
+HANGS = 900.0
+"""No pop-up hangs further down than this: a browser's longest menu is 800 pixels high."""
+SIDE_SEEN, SIDE_UNSEEN = 0.6, 0.3
+"""Shares of its rows from which on a side is there, and under which there is none to see."""
+MOST_SIDES = 8
+EVEN_TOPS = 26.0
+"""The sides of one pop-up begin at most this far from each other: a bubble's corner, a field beside a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hanging:
+    """Two upright edges and the row where both have begun, at 100 % scale."""
+
+    x0: float
+    x1: float
+    top: float
 
 
 def panels_around(frame: Frame, at: tuple[float, float], scale: float) -> list[Field]:
@@ -63,3 +85,82 @@ def _between_sides(rows: Grey, x: int) -> bool:
     edges = (cv2.absdiff(rows[:, 1:], rows[:, :-1]) >= FLAT).view(np.uint8)
     sides = np.flatnonzero(cv2.reduce(edges, 0, cv2.REDUCE_SUM, dtype=cv2.CV_32S)[0] >= SIDE_SHARE * len(edges))
     return bool(sides.size and sides[0] < x < sides[-1])
+
+
+def hangings(frame: Frame, at: tuple[float, float], scale: float) -> list[Hanging]:
+    """What may hang over the click from a toolbar above it: pairs of upright edges left and right of `at`, with the row
+    where both begin; the narrowest first. Coordinates at 100 % scale.
+    """
+    x, y = at
+    half = FIELD_HEIGHTS[1] // 2
+    box = frame.clip((0, (y - half) * scale, frame.width, (y + half) * scale))
+    rows = frame.grey(box, scale)
+    if min(rows.shape) < 2:
+        return []
+    edges = (cv2.absdiff(rows[:, 1:], rows[:, :-1]) >= SIDE_STEP).view(np.uint8)
+    share = cv2.reduce(edges, 0, cv2.REDUCE_SUM, dtype=cv2.CV_32S)[0]
+    upper = cv2.reduce(edges[: max(1, round(y - box[1] / scale))], 0, cv2.REDUCE_SUM, dtype=cv2.CV_32S)[0]
+    columns = (
+        np.flatnonzero((share >= SIDE_SHARE * len(edges)) | (upper >= 0.95 * max(1, round(y - box[1] / scale)))) + 1
+    )
+    lefts = _apart(columns[columns < x][::-1])
+    rights = _apart(columns[columns > x])
+    tops = {column: _begins(frame, column, y, scale) for column in (*lefts, *rights)}
+    found = [
+        Hanging(left, right, max(tops[left], tops[right]))
+        for left in lefts
+        for right in rights
+        if right - left >= PANEL_LEAST and abs(tops[left] - tops[right]) <= EVEN_TOPS
+    ]
+    return sorted(found, key=lambda hanging: hanging.x1 - hanging.x0)
+
+
+def _apart(columns: npt.NDArray[np.intp]) -> list[int]:
+    """The first MOST_SIDES columns that are not neighbours."""
+    kept: list[int] = []
+    for column in columns.tolist():
+        if not kept or abs(column - kept[-1]) > 3:
+            kept.append(column)
+        if len(kept) == MOST_SIDES:
+            break
+    return kept
+
+
+def _begins(frame: Frame, column: int, y: float, scale: float) -> float:
+    """The row from which on an upright edge at `column` goes down to `y`."""
+    top = max(0.0, y - HANGS)
+    part = frame.grey(frame.clip(((column - 3) * scale, top * scale, (column + 3) * scale, y * scale)), scale)
+    if min(part.shape) < 2:
+        return y
+    edge = (cv2.absdiff(part[:, 1:], part[:, :-1]) >= SIDE_STEP).any(axis=1)
+    marked = np.flatnonzero(edge)
+    if not marked.size:
+        return y
+    breaks = np.flatnonzero(np.diff(marked) > SIDE_GAP)
+    return float(top + marked[breaks[-1] + 1 if breaks.size else 0])
+
+
+def goes_down(frame: Frame, sides: tuple[float, float], rows: tuple[float, float], scale: float) -> bool:
+    """Whether what begins at the first of `rows` between two sides (at 100 %) goes down to the second.
+
+    A side that cannot be told from the page from the start on (dark on dark) does not tell where it ends.
+    """
+    top, y = rows
+    if not top < y <= top + HANGS:
+        return False
+    shares = [_side(frame, side, top + 8, y, scale) for side in sides]
+    if max(shares) >= SIDE_SEEN:
+        return True
+    begun = [_side(frame, side, top + 8, min(y, top + 60), scale) for side in sides]
+    return max(begun) < SIDE_UNSEEN
+
+
+def _side(frame: Frame, x: float, y0: float, y1: float, scale: float) -> float:
+    """Share of the rows in which an upright edge stands near `x`."""
+    box = frame.clip(((x - 5) * scale, y0 * scale, (x + 5) * scale, y1 * scale))
+    if box[2] - box[0] < 3 or box[3] - box[1] < 3:
+        return 0.0
+    part = frame.grey(box, scale)
+    if min(part.shape) < 2:
+        return 0.0
+    return float((cv2.absdiff(part[:, 1:], part[:, :-1]) >= SIDE_STEP).any(axis=1).mean())

@@ -23,7 +23,7 @@ ABOVE = 90
 """Tab strip and title bar lie within this distance above the field."""
 BELOW = 48
 """Toolbar padding and a bookmarks bar lie within this distance under the field."""
-STRIP_ABOVE, STRIP_BELOW = BELOW + 46, ABOVE + 46
+STRIP_ABOVE, STRIP_BELOW = BELOW + 92, ABOVE + 46
 """Rows looked at above and under a click: as far as a field of which it could be the bar, and that field's height."""
 
 
