@@ -52,6 +52,10 @@ LEGIBLE = 0.6
 """OCR confidence below which a text is not evidence of another label."""
 
 
+SURFACE_CONFIDENCE, SUSPECT_CONFIDENCE = 0.9, 0.75
+"""For a surface told by what it says, and for one told by its looks."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Region:
     """The region of interest: its pixels, its origin in the frame, and the click inside it."""
@@ -182,14 +186,7 @@ class OcrRoiChecker:
         region = _region(frame, at)
         surface = self._surfaces.find(frame, region.click_px, scale, known=at.known)
         if surface is not None:
-            return _Reading(
-                Verdict.TERMINATE,
-                FailureCategory.WRONG_APPLICATION,
-                0.9,
-                f"the click is on the {surface.value.replace('_', ' ')}, not on the application",
-                region,
-                surface=surface,
-            )
+            return _on_surface(region, surface, SURFACE_CONFIDENCE)
         quick = self._quick(region, scale, expected)
         if quick is not None:
             return quick
@@ -203,6 +200,10 @@ class OcrRoiChecker:
             under = under_click(page.labels(), region.click)
         labels = page.seen
         reading = _judge(region, labels, under, expected)
+        if reading.verdict is not Verdict.COMPLETE:
+            foreign = self._suspect(frame, reading, at)
+            if foreign is not None:
+                return foreign
         if reading.category is FailureCategory.WRONG_TARGET and self._in_foreign_dialog(
             frame, page, scale, expected, known=at.known
         ):
@@ -213,6 +214,13 @@ class OcrRoiChecker:
                 reasoning="the click is in a dialog that does not show the expected label",
             )
         return reading
+
+    def _suspect(self, frame: Frame, reading: _Reading, at: Place) -> _Reading | None:
+        """WRONG_APPLICATION where the place of a click that met no expected label looks like another surface."""
+        region, under = reading.region, reading.under
+        label = None if under is None else under.shifted(region.box[0], region.box[1]).box
+        surface = self._surfaces.suspect(frame, region.click_px, at.scale, label=label, known=at.known)
+        return None if surface is None else _on_surface(region, surface, SUSPECT_CONFIDENCE)
 
     def _quick(self, region: _Region, scale: float, expected: ExpectedText) -> _Reading | None:
         """COMPLETE where the line nearest to the click is the expected label; None says nothing."""
@@ -276,6 +284,13 @@ class OcrRoiChecker:
                 "match": None if reading.match is None else reading.match.value,
             },
         )
+
+
+def _on_surface(region: _Region, surface: Surface, confidence: float) -> _Reading:
+    reasoning = f"the click is on the {surface.value.replace('_', ' ')}, not on the application"
+    return _Reading(
+        Verdict.TERMINATE, FailureCategory.WRONG_APPLICATION, confidence, reasoning, region, surface=surface
+    )
 
 
 def _region(frame: Frame, at: Place, *, stretch: float = 1.0) -> _Region:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import cv2
 import numpy as np
+import numpy.typing as npt
 
-from otel_validation.vision.surfaces.strip import EDGE_SHARE, FLAT_PASSES, Strip, strip_of
+from otel_validation.vision.surfaces.strip import EDGE_SHARE, FLAT_PASSES, strip_of
 from otel_validation.vision.surfaces.surface import Surface
 
 if TYPE_CHECKING:
-    from otel_validation.vision.image import Frame
+    from otel_validation.vision.image import Frame, Grey
     from otel_validation.vision.ocr.engine import OcrEngine, TextBox
 
 BAR_HEIGHT = 64
@@ -20,6 +22,8 @@ CLOCK_WIDTH = 260
 """The clock lies within this distance of the bar's end (one clock, tray icons, a show-desktop edge)."""
 BORDER_SLACK = 9
 """A bar's border lies within this distance of where its clock says."""
+SIDE_WIDTH, SIDE_CLOCK = 100, 90
+"""No bar along a side is wider than this; its clock lies so near to its lower end."""
 CLOCK = re.compile(r"(?<!\d)[0-2]?\d[:.h][0-5]\d(?!\d)")
 
 
@@ -35,6 +39,8 @@ class Bars:
             return Surface.TASKBAR if self._is_bar(frame, click[1], scale, bottom=True) else None
         if click[1] < BAR_HEIGHT * scale / 2:
             return Surface.MENU_BAR if self._is_bar(frame, click[1], scale, bottom=False) else None
+        if min(click[0], frame.width - 1 - click[0]) < SIDE_WIDTH * scale:
+            return Surface.TASKBAR if self._is_side_bar(frame, click[0], scale) else None
         return None
 
     def _is_bar(self, frame: Frame, y: int, scale: float, *, bottom: bool) -> bool:
@@ -45,17 +51,39 @@ class Bars:
         """
         deep, wide = BAR_HEIGHT * scale, CLOCK_WIDTH * scale
         y0 = frame.height - deep if bottom else 0.0
+        strip = strip_of(frame, y0 - BORDER_SLACK * scale, y0 + deep + BORDER_SLACK * scale, scale)
+        edges = (edge_rows(strip.pixels) + strip.top) * scale
+        borders = edges[edges <= y] if bottom else edges[edges >= y]
+        if not borders.size:
+            return False
         ends = (frame.width - wide,) if bottom else (frame.width - wide, (frame.width - wide) / 2)
         reads = (self._engine.read(frame.crop((x0, y0, x0 + wide, y0 + deep))) for x0 in ends)
         centre = next((y for y in map(clock_centre, reads) if y is not None), None)
         if centre is None:
             return False
         border = 2 * (y0 + centre) - frame.height if bottom else 2 * centre
-        strip = strip_of(frame, border - BORDER_SLACK * scale, border + BORDER_SLACK * scale, scale)
-        row = crossing(strip, border / scale)
-        if row is None:
-            return False
-        return y >= row * scale if bottom else y <= row * scale
+        return bool((np.abs(borders - border) <= BORDER_SLACK * scale).any())
+
+    def _is_side_bar(self, frame: Frame, x: int, scale: float) -> bool:
+        """Whether a bar with a clock at its lower end lies along the left or the right side and holds column `x`."""
+        left, wide, high = x < frame.width / 2, SIDE_WIDTH * scale, SIDE_CLOCK * scale
+        x0 = 0.0 if left else frame.width - wide
+        part = frame.grey(frame.clip((x0, 0, x0 + wide, frame.height)), scale)
+        edges = edge_rows(part.T) * scale + x0
+        borders = edges[edges >= x] if left else edges[edges <= x]
+        for border in borders:
+            ends = (0.0, border) if left else (border, frame.width)
+            lines = self._engine.read(frame.crop((ends[0], frame.height - high, ends[1], frame.height)))
+            if clock_centre(lines) is not None:
+                return True
+        return False
+
+
+def edge_rows(grey: Grey) -> npt.NDArray[np.intp]:
+    """The rows along which an edge runs over most of the width."""
+    if len(grey) < 3:
+        return np.array([], np.intp)
+    return np.flatnonzero((cv2.absdiff(grey[2:], grey[:-2]) >= FLAT_PASSES[0]).mean(axis=1) >= EDGE_SHARE) + 1
 
 
 def clock_centre(lines: list[TextBox]) -> float | None:
@@ -70,13 +98,3 @@ def clock_centre(lines: list[TextBox]) -> float | None:
         and max(line.box[1] - clock.box[3], clock.box[1] - line.box[3]) < clock.height / 2
     ]
     return (min(line.box[1] for line in block) + max(line.box[3] for line in block)) / 2
-
-
-def crossing(strip: Strip, near: float) -> float | None:
-    """The row nearest to `near` along which an edge runs over most of the screen's width; None without one."""
-    rows = strip.pixels.astype(np.int16)
-    if len(rows) < 3:
-        return None
-    steps = np.abs(rows[2:] - rows[:-2]) >= FLAT_PASSES[0]
-    edges = np.flatnonzero(steps.mean(axis=1) >= EDGE_SHARE) + 1 + strip.top
-    return float(min(edges, key=lambda row: abs(row - near))) if edges.size else None

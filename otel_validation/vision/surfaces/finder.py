@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from otel_validation.vision.surfaces.bars import Bars
 from otel_validation.vision.surfaces.browser import COARSER, Browser
+from otel_validation.vision.surfaces.suspects import suspect
 
 if TYPE_CHECKING:
     from otel_validation.vision.image import Frame
-    from otel_validation.vision.ocr.engine import OcrEngine
+    from otel_validation.vision.ocr.engine import Box, OcrEngine
     from otel_validation.vision.surfaces.surface import Surface
 
 
@@ -40,3 +41,16 @@ class SurfaceFinder:
             if surface is not None:
                 return surface
         return self._browser.find(frame, click, scale, known=known)
+
+    def suspect(
+        self, frame: Frame, click: tuple[int, int], scale: float, *, label: Box | None = None, known: bool = True
+    ) -> Surface | None:
+        """As `find`, by looks alone: for a click whose expected label is not under it (see `suspects`).
+
+        `label` is the box of the text under the click, in pixels.
+        """
+        for factor in (1.0,) if known else (1.0, COARSER):
+            surface = suspect(frame, click, scale * factor, label)
+            if surface is not None:
+                return surface
+        return None

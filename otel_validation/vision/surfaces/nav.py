@@ -7,12 +7,14 @@ by their shapes, not by a template: a back arrow is the same upside down and poi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from otel_validation.vision.surfaces.strip import Strip
+if TYPE_CHECKING:
+    from otel_validation.vision.surfaces.strip import Strip
 
 Grey = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.float32]
@@ -88,7 +90,7 @@ def navigations(strip: Strip, *, left: int = 0, right: int | None = None) -> lis
     grey = strip.pixels[:, left:right]
     if min(grey.shape) < 2 * STROKE:
         return []
-    icons = _icons(_ink(grey))
+    icons = icons_in(grey)
     found = []
     for icon in icons:
         back = _back(grey, icon)
@@ -100,12 +102,17 @@ def navigations(strip: Strip, *, left: int = 0, right: int | None = None) -> lis
 
 def _back(grey: Grey, icon: Icon) -> Icon | None:
     """The back arrow that the icon is or, as in older Firefoxes, has in its disc."""
-    if is_arrow(_tile(grey, icon), left=True):
+    if is_arrow(tile_of(grey, icon), left=True):
         return icon
     if icon.size < DISC:
         return None
     inner = icon.within(DISC_PART)
-    return inner if is_arrow(_tile(grey, inner), left=True) else None
+    return inner if is_arrow(tile_of(grey, inner), left=True) else None
+
+
+def icons_in(grey: Grey) -> list[Icon]:
+    """The marks of `grey` that are of an icon's size and stand alone, from left to right."""
+    return _icons(_ink(grey))
 
 
 def _ink(grey: Grey) -> npt.NDArray[np.uint8]:
@@ -154,13 +161,13 @@ def _row(back: Icon, icons: list[Icon]) -> list[Icon] | None:
 
 def _is_navigation(grey: Grey, row: list[Icon]) -> bool:
     """Whether, after a back arrow, a reload mark follows, alone or after a forward arrow at the same distance."""
-    second = _tile(grey, row[1])
+    second = tile_of(grey, row[1])
     if is_ring(second) or is_cross(second):
         return True
     if len(row) < 3 or not is_arrow(second, left=False):
         return False
     first, then = row[1].x - row[0].x, row[2].x - row[1].x
-    third = _tile(grey, row[2])
+    third = tile_of(grey, row[2])
     return abs(then - first) <= EVEN * first and (is_ring(third) or is_cross(third))
 
 
@@ -171,7 +178,7 @@ def _navigation(row: list[Icon], strip: Strip, left: int) -> Navigation:
     return Navigation(row[0].x0 + left, row[-1].x1 + left, row[0].y + strip.top, gap, unit)
 
 
-def _tile(grey: Grey, icon: Icon) -> Mask:
+def tile_of(grey: Grey, icon: Icon) -> Mask:
     """The icon's ink, cut tight, in a square of TILE pixels, at its middle; 1 where all is ink.
 
     Ink differs from the icon's surroundings by at least INKED of the most that any of its pixels does: the noise of
@@ -230,10 +237,24 @@ def is_ring(tile: Mask) -> bool:
     away = np.hypot(rows, columns)
     if float(tile[away < TILE * 0.17].mean()) > BARE:
         return False
+    if _span(tile[-1] > 0.4) > TILE * 0.68:  # it stands on a floor, as a house does
+        return False
     sectors = ((np.arctan2(rows, columns) + np.pi) / (2 * np.pi) * SECTORS).astype(int) % SECTORS
     outer = np.array([away[(sectors == sector) & (tile > 0.4)].max(initial=0) for sector in range(SECTORS)])
     usual = float(np.median(outer))
     return usual > TILE / 4 and int(np.count_nonzero(np.abs(outer - usual) <= ROUND * usual)) >= SECTORS * 3 // 4
+
+
+def _span(marked: npt.NDArray[np.bool_]) -> int:
+    at = np.flatnonzero(marked)
+    return int(at[-1] - at[0] + 1) if at.size else 0
+
+
+def is_box(tile: Mask) -> bool:
+    """Whether the tile shows an empty square: ink along its four sides, none in its middle."""
+    sides = (tile[:3].max(axis=0), tile[-3:].max(axis=0), tile[:, :3].max(axis=1), tile[:, -3:].max(axis=1))
+    middle = slice(TILE // 4 + 1, TILE - TILE // 4 - 1)
+    return min(float(side.mean()) for side in sides) > 0.7 and float(tile[middle, middle].mean()) < BARE
 
 
 def is_cross(tile: Mask) -> bool:

@@ -29,8 +29,10 @@ SIDE_GAP = 30
 """A side may be interrupted over so many rows (a rounded corner, a line across)."""
 HANGS = 900.0
 """No pop-up hangs further down than this: a browser's longest menu is 800 pixels high."""
-SIDE_SEEN, SIDE_UNSEEN = 0.6, 0.3
-"""Shares of its rows from which on a side is there, and under which there is none to see."""
+SIDE_SEEN, SIDE_CLEAR, SIDE_UNSEEN = 0.6, 0.9, 0.3
+"""Shares of its rows from which on a side is there, and so clear that its end shows, and under which none is seen."""
+SIDE_END = 20
+"""A side that is not there over so many rows above a click has ended."""
 MOST_SIDES = 8
 EVEN_TOPS = 26.0
 """The sides of one pop-up begin at most this far from each other: a bubble's corner, a field beside a list."""
@@ -129,7 +131,10 @@ def _apart(columns: npt.NDArray[np.intp]) -> list[int]:
 def _begins(frame: Frame, column: int, y: float, scale: float) -> float:
     """The row from which on an upright edge at `column` goes down to `y`."""
     top = max(0.0, y - HANGS)
-    part = frame.grey(frame.clip(((column - 3) * scale, top * scale, (column + 3) * scale, y * scale)), scale)
+    box = frame.clip(((column - 3) * scale, top * scale, (column + 3) * scale, y * scale))
+    if box[2] - box[0] < 2 or box[3] - box[1] < 2:
+        return y
+    part = frame.grey(box, scale)
     if min(part.shape) < 2:
         return y
     edge = (cv2.absdiff(part[:, 1:], part[:, :-1]) >= SIDE_STEP).any(axis=1)
@@ -150,7 +155,9 @@ def goes_down(frame: Frame, sides: tuple[float, float], rows: tuple[float, float
         return False
     shares = [_side(frame, side, top + 8, y, scale) for side in sides]
     if max(shares) >= SIDE_SEEN:
-        return True
+        best = sides[shares.index(max(shares))]
+        clear = _side(frame, best, top + 8, y - SIDE_END, scale) >= SIDE_CLEAR
+        return not clear or _side(frame, best, y - SIDE_END, y, scale) >= SIDE_UNSEEN
     begun = [_side(frame, side, top + 8, min(y, top + 60), scale) for side in sides]
     return max(begun) < SIDE_UNSEEN
 

@@ -14,4 +14,7 @@ class Surface(StrEnum):
     BROWSER_POPUP = "browser_popup"
     TASKBAR = "taskbar"
     MENU_BAR = "menu_bar"
+    DOCK = "dock"
+    TITLE_BAR = "title_bar"
+    DESKTOP = "desktop"
     OS_DIALOG = "os_dialog"

@@ -1,0 +1,222 @@
+"""Surfaces that only their looks give away: a row of launchers, a menu bar without a clock, a title bar, the desktop.
+
+Looks alone are weaker than an address or a clock. So these are asked for only where the expected label is not under the
+click: they can explain a click that missed, and never overrule a label that is there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from otel_validation.vision.surfaces.bars import edge_rows
+from otel_validation.vision.surfaces.nav import Icon, icons_in, is_box, is_cross, tile_of
+from otel_validation.vision.surfaces.strip import Strip, strip_of
+from otel_validation.vision.surfaces.surface import Surface
+
+if TYPE_CHECKING:
+    from otel_validation.vision.image import Frame
+    from otel_validation.vision.ocr.engine import Box
+
+DEEP = 110.0
+"""Launchers stand within this distance of the screen's edge (a large dock is 90 pixels high)."""
+COLOURFUL = 60
+"""Levels between a pixel's strongest and weakest channel from which on it has a colour: most programs' icons have."""
+LAUNCHER_SIZES = (13, 84)
+LAUNCHERS = 4
+LAUNCHER_EVEN, LAUNCHER_APART = 0.14, 3.2
+"""Distances of launchers differ by this part at most, and are at most so many sizes."""
+AROUND = 14.0
+"""A click so far from the row of launchers is still in their bar."""
+MENU_HEIGHTS = (18.0, 34.0)
+STATUS_WIDTH, STATUS = 260.0, 3
+"""A menu bar has at least so many marks within this distance of its right end."""
+LIGHTS_APART = (15.0, 26.0)
+LIGHT_SIZES = (8, 18)
+CONTROLS_APART = (20.0, 62.0)
+TITLE_HALF = 17.0
+"""Half the height of a title bar."""
+LIGHTS_LEFT = 110.0
+DESKTOP_EDGE = 150.0
+"""Desktop icons stand in columns that begin within this distance of the screen's sides."""
+ICON_ABOVE = 56.0
+LIT, SHADOWED = 0.02, 0.5
+"""Share of a label's box that its light text covers at least, and how much of that its shadow covers, too."""
+
+
+def suspect(frame: Frame, click: tuple[int, int], scale: float, label: Box | None) -> Surface | None:
+    """The surface that `click` (pixels) is on by its looks, on a screen drawn at `scale`; None for the application.
+
+    `label` is the box of the text under the click, in pixels, where there is one.
+    """
+    return (
+        _launchers(frame, click, scale)
+        or _menu_bar(frame, click, scale)
+        or _title_bar(frame, click, scale)
+        or _desktop_icon(frame, click, scale, label)
+    )
+
+
+def _launchers(frame: Frame, click: tuple[int, int], scale: float) -> Surface | None:
+    """A row (along the bottom) or a column (along a side) of colourful squares, alike and evenly spaced."""
+    deep = DEEP * scale
+    bands = {
+        "bottom": (0.0, frame.height - deep, frame.width, frame.height),
+        "left": (0.0, 0.0, deep, frame.height),
+        "right": (frame.width - deep, 0.0, frame.width, frame.height),
+    }
+    for side, box in bands.items():
+        x0, y0, x1, y1 = box
+        if not (x0 <= click[0] < x1 and y0 <= click[1] < y1):
+            continue
+        part = frame.crop(box)
+        size = max(1, round(part.shape[1] / scale)), max(1, round(part.shape[0] / scale))
+        small = cv2.resize(part, size, interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
+        along, across = (click[0] - x0) / scale, (click[1] - y0) / scale
+        if side != "bottom":
+            small, along, across = np.ascontiguousarray(small.transpose(1, 0, 2)), across, along
+        row = _even_row(_squares(small))
+        if row is None:
+            continue
+        top, bottom = min(s[1] for s in row), max(s[3] for s in row)
+        if not top - AROUND <= across <= bottom + AROUND:
+            continue
+        apart = (row[-1][0] - row[0][0]) / (len(row) - 1)
+        grey = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY).astype(np.uint8, copy=False)
+        if side == "bottom" and (edge_rows(grey) < top).any():
+            return Surface.TASKBAR
+        if row[0][0] - apart <= along <= row[-1][2] + apart:
+            return Surface.DOCK
+    return None
+
+
+def _squares(pixels: npt.NDArray[np.uint8]) -> list[tuple[int, int, int, int]]:
+    """Colourful, roughly square areas: x0, y0, x1, y1, from left to right."""
+    colour = (pixels.max(axis=2).astype(np.int16) - pixels.min(axis=2) >= COLOURFUL).astype(np.uint8)
+    closed = cv2.morphologyEx(colour, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
+    count, _, stats, _ = cv2.connectedComponentsWithStats(closed, connectivity=8)
+    low, high = LAUNCHER_SIZES
+    found = [
+        (int(x), int(y), int(x + w), int(y + h))
+        for x, y, w, h, _ in stats[1:count]
+        if low <= min(w, h) and max(w, h) <= high and max(w, h) <= 1.7 * min(w, h)
+    ]
+    return sorted(found)
+
+
+def _even_row(squares: list[tuple[int, int, int, int]]) -> list[tuple[int, int, int, int]] | None:
+    """The longest row of squares alike and evenly spaced (one may be missing between two); None for a short one."""
+    best: list[tuple[int, int, int, int]] = []
+    for index, first in enumerate(squares):
+        size = max(first[2] - first[0], first[3] - first[1])
+        alike = [
+            square
+            for square in squares[index:]
+            if abs((square[1] + square[3]) - (first[1] + first[3])) <= 0.4 * size
+            and 0.6 * size <= max(square[2] - square[0], square[3] - square[1]) <= 1.6 * size
+        ]
+        if len(alike) < LAUNCHERS:
+            continue
+        middles = np.array([(square[0] + square[2]) / 2 for square in alike])
+        steps = np.diff(middles)
+        step = float(np.median(steps))
+        if not size < step <= LAUNCHER_APART * size:
+            continue
+        times = np.maximum(1, np.round(steps / step))
+        even = (np.abs(steps - times * step) <= LAUNCHER_EVEN * step) & (times <= 2)
+        ends = np.flatnonzero(~even)
+        run = alike[: int(ends[0]) + 1] if ends.size else alike
+        best = max(best, run, key=len)
+    return best if len(best) >= LAUNCHERS else None
+
+
+def _menu_bar(frame: Frame, click: tuple[int, int], scale: float) -> Surface | None:
+    """A band along the top of the screen, parted from the rest, with status marks at its right end."""
+    low, high = MENU_HEIGHTS
+    if click[1] >= high * scale:
+        return None
+    strip = strip_of(frame, 0, (high + 4) * scale, scale)
+    rows = [row for row in edge_rows(strip.pixels) if low <= row <= high and row * scale > click[1]]
+    if not rows:
+        return None
+    bar = strip.pixels[: int(rows[0])]
+    end = bar[:, -round(STATUS_WIDTH) :]
+    marks = [icon for icon in icons_in(np.ascontiguousarray(end)) if icon.size <= low]
+    return Surface.MENU_BAR if len(marks) >= STATUS else None
+
+
+def _title_bar(frame: Frame, click: tuple[int, int], scale: float) -> Surface | None:
+    """A row with a window's controls: a box and a cross at its right, or three discs at its left."""
+    strip = strip_of(frame, click[1] - TITLE_HALF * scale, click[1] + TITLE_HALF * scale, scale)
+    x, y = click[0] / scale, click[1] / scale - strip.top
+    grey = strip.pixels
+    if min(grey.shape) < TITLE_HALF:
+        return None
+    icons = [icon for icon in icons_in(grey) if abs(icon.y - y) <= TITLE_HALF - 4]
+    for cross in icons:
+        if cross.x < x - LIGHTS_LEFT or not is_cross(tile_of(grey, cross)):
+            continue
+        if any(_beside(box, cross, CONTROLS_APART) and is_box(tile_of(grey, box)) for box in icons):
+            return Surface.TITLE_BAR
+    return Surface.TITLE_BAR if _lights(frame, strip, (x, y)) else None
+
+
+def _beside(one: Icon, other: Icon, apart: tuple[float, float]) -> bool:
+    return apart[0] <= other.x - one.x <= apart[1] and abs(one.y - other.y) <= 4
+
+
+def _lights(frame: Frame, strip: Strip, at: tuple[float, float]) -> bool:
+    """Whether three coloured discs stand at the left of the row: red, yellow, green."""
+    scale = strip.scale
+    rows = frame.crop((0, strip.top * scale, at[0] * scale + LIGHTS_LEFT * scale, (strip.top + 2 * TITLE_HALF) * scale))
+    size = max(1, round(rows.shape[1] / scale)), max(1, round(rows.shape[0] / scale))
+    small = cv2.resize(rows, size, interpolation=cv2.INTER_AREA).astype(np.int16)
+    red, green, blue = small[:, :, 0], small[:, :, 1], small[:, :, 2]
+    masks = (
+        (red > 200) & (green < 130) & (blue < 130),
+        (red > 200) & (green > 150) & (blue < 110),
+        (green > 150) & (red < 110) & (blue < 120),
+    )
+    discs = [_discs(mask) for mask in masks]
+    low, high = LIGHTS_APART
+    return any(
+        low <= b[0] - a[0] <= high and low <= c[0] - b[0] <= high and max(abs(a[1] - b[1]), abs(c[1] - b[1])) <= 2
+        for a in discs[0]
+        for b in discs[1]
+        for c in discs[2]
+    )
+
+
+def _discs(mask: npt.NDArray[np.bool_]) -> list[tuple[float, float]]:
+    count, _, stats, middles = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+    low, high = LIGHT_SIZES
+    return [
+        (float(middles[i][0]), float(middles[i][1]))
+        for i in range(1, count)
+        if low <= min(stats[i][2], stats[i][3]) and max(stats[i][2], stats[i][3]) <= high
+    ]
+
+
+def _desktop_icon(frame: Frame, click: tuple[int, int], scale: float, label: Box | None) -> Surface | None:
+    """A light text with a shadow, under a picture, near a side of the screen."""
+    near = min(click[0], frame.width - click[0]) <= DESKTOP_EDGE * scale
+    if label is None or not near:
+        return None
+    x0, y0, x1, y1 = label
+    pad = 0.15 * (y1 - y0)
+    text = frame.grey(frame.clip((x0 - pad, y0 - pad, x1 + pad, y1 + pad))).astype(np.int16)
+    if text.size == 0:
+        return None
+    ground = int(np.median(text))
+    light, dark = float((text > ground + 60).mean()), float((text < ground - 20).mean())
+    if light < LIT or dark < max(LIT, SHADOWED * light):
+        return None
+    middle, half = (x0 + x1) / 2, ICON_ABOVE * scale / 2
+    box = frame.clip((middle - half, y0 - ICON_ABOVE * scale, middle + half, y0 - 2))
+    if box[2] - box[0] < half or box[3] - box[1] < half / 2:
+        return None
+    picture = frame.grey(box, scale).astype(np.int16)
+    return Surface.DESKTOP if float(np.abs(picture - np.median(picture[:, :3])).mean()) > COLOURFUL / 6 else None
