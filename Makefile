@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := .tools/bin/uv
 
-.PHONY: help demo test lint types contracts check bench screens docs lock clean
+.PHONY: help demo test lint types contracts check bench rendered screens docs lock clean
 
 help:  ## Show the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -29,6 +29,9 @@ check: lint types contracts test  ## All of the above
 
 bench: $(VENV)/.dev  ## Measure; prints ratios within one run (ARGS=--short for a quick one)
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+rendered: $(VENV)/.dev  ## Render labelled screens into build/rendered and score them (needs browsers and Xvfb; 40 minutes)
+	@$(BIN)/python -m benchmarks.rendered $(ARGS) && $(BIN)/python -m benchmarks.accuracy build/rendered/tune build/rendered/report
 
 screens: $(VENV)/.dev  ## Render the demo's screenshots again (needs chromium and Xvfb)
 	@$(BIN)/python scripts/render_screens.py

@@ -1,0 +1,1 @@
+"""Screens rendered with real browsers, window managers and panels, with ground truth from the page itself."""
