@@ -5,6 +5,10 @@ const textRect = (node) => {
   text.selectNodeContents(node);
   return rect(text.getBoundingClientRect());
 };
+const padded = (node) => {
+  const control = node.closest("button, nav > span");
+  return control ? rect(control.getBoundingClientRect()) : textRect(node);
+};
 const seen = (node) => {
   const [l, t, r, b] = textRect(node);
   if (l < 2 || t < 2 || r > innerWidth - 2 || b > innerHeight - 2) return false;
@@ -16,7 +20,7 @@ const seen = (node) => {
 const report = () => {
   const labels = [...document.querySelectorAll("[data-t]")].filter(seen).map((node) => ({
     kind: node.dataset.t, text: node.textContent.trim(), box: textRect(node),
-    padded: rect((node.closest("button, nav > span") || node).getBoundingClientRect()) }));
+    padded: padded(node) }));
   const foreign = [...document.querySelectorAll("[data-f]")].map((node) => ({
     kind: node.dataset.f, text: node.textContent.trim(), box: rect(node.getBoundingClientRect()) }));
   const taken = [];

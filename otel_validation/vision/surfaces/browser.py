@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import cv2
@@ -22,7 +23,14 @@ from otel_validation.vision.surfaces.strip import (
     strip_of,
 )
 from otel_validation.vision.surfaces.surface import Surface
-from otel_validation.vision.surfaces.toolbar import coverings, outermost, toolbars_by_icons
+from otel_validation.vision.surfaces.toolbar import (
+    Toolbar,
+    coverings,
+    is_measured,
+    outermost,
+    toolbar_of,
+    toolbars_by_icons,
+)
 
 if TYPE_CHECKING:
     from otel_validation.vision.image import Frame
@@ -34,6 +42,10 @@ LARGER = 2.0
 """The second size at which navigation icons are looked for: a screen may be drawn at up to three times the guess."""
 SAME_ROWS, HUNG_ABOVE, HUNG_BELOW = 12, 70, 50
 """Rows so near to each other are looked at once, with so many above and under them."""
+TOOLBAR_ROWS = (32.0, 95.0)
+"""Rows above and under its icons that tell how a toolbar stands and what hangs from it, at the browser's scale."""
+MAXIMISED_SLACK = 16
+"""A maximised browser begins and ends within this distance of the screen's sides."""
 TOP_ROWS, TOP_COLUMNS = 200, 330
 """The navigation icons of a maximised browser are in this corner."""
 NAV_WIDTH = 150
@@ -73,7 +85,15 @@ class Browser:
 
         Where the scale is not `known`, a browser at up to three times of it is found too.
         """
-        factors, reach = ((1.0,), 1.0) if known else ((1.0, COARSER), LARGER)
+        factors: tuple[float, ...] = (1.0,) if known else (1.0, COARSER)
+        reach = 1.0 if known else LARGER
+        top = top_browser(frame, scale, reach)
+        if top is not None:
+            surface = top.surface_at(frame, click)
+            if surface is not None:
+                return surface
+            if top.is_maximised(frame):  # what is found besides is a browser in its page: a remote desktop
+                factors, reach = (), 1.0
         tall = strip_of(frame, click[1] - STRIP_ABOVE * reach * scale, click[1] + STRIP_BELOW * reach * scale, scale)
         surface = self._by_icons(tall, click, reach)
         if surface is not None:
@@ -82,8 +102,6 @@ class Browser:
             surface = self._by_address(frame, click, tall.part(click[1] / scale, factor))
             if surface is not None:
                 return surface
-        if hangs_from_top(frame, click, scale, reach):
-            return Surface.BROWSER_POPUP
         for factor in factors:
             surface = self._popup(frame, click, scale * factor, guessed=factor != 1.0)
             if surface is not None:
@@ -121,7 +139,7 @@ class Browser:
                 seen.add(row)
                 top = (hanging.top - HUNG_ABOVE) * scale
                 strip = strip_of(frame, top, top + (HUNG_ABOVE + HUNG_BELOW) * scale, scale, guessed=guessed)
-                if hangs(frame, at, strip):
+                if hangs(frame, at, strip, outermost(toolbars_by_icons(strip))):
                     return Surface.BROWSER_POPUP
         for panel in panels_around(frame, at, scale):
             strip = strip_of(frame, (panel.y0 - 60) * scale, (panel.y0 + 40) * scale, scale, guessed=guessed)
@@ -157,22 +175,45 @@ class Browser:
         return False
 
 
-def hangs_from_top(frame: Frame, click: tuple[int, int], scale: float, reach: float) -> bool:
-    """Whether the click is in what hangs from the toolbar of a maximised browser."""
+@dataclass(frozen=True, slots=True)
+class TopBrowser:
+    """A browser whose navigation icons are in the upper left corner of the screen, as a maximised one's are."""
+
+    toolbar: Toolbar
+    strip: Strip
+
+    def surface_at(self, frame: Frame, click: tuple[int, int]) -> Surface | None:
+        """The browser's part that holds the click (pixels): one of its bars, or what hangs from its toolbar."""
+        at = (click[0] / self.strip.scale, click[1] / self.strip.scale)
+        if hangs(frame, at, self.strip, [self.toolbar]):
+            return Surface.BROWSER_POPUP
+        return self.toolbar.place_of(*at)
+
+    def is_maximised(self, frame: Frame) -> bool:
+        """Whether the toolbar is as wide as the screen."""
+        slack = MAXIMISED_SLACK * self.toolbar.unit
+        return self.toolbar.x0 <= slack and self.toolbar.x1 >= frame.width / self.strip.scale - slack
+
+
+def top_browser(frame: Frame, scale: float, reach: float) -> TopBrowser | None:
+    """The browser in the upper left corner of a screen drawn at `scale` or, with a `reach` over 1, so much larger."""
     for by in (scale, scale * reach) if reach > 1.0 else (scale,):
-        corner = Strip(pixels=frame.grey(frame.clip((0, 0, TOP_COLUMNS * by, TOP_ROWS * by)), by), top=0, scale=by)
-        if navigations(corner):
-            strip = strip_of(frame, 0, TOP_ROWS * by, by, guessed=by != scale)
-            if hangs(frame, (click[0] / by, click[1] / by), strip):
-                return True
-    return False
+        box = frame.clip((0, 0, TOP_COLUMNS * by, TOP_ROWS * by))
+        corner = Strip(pixels=frame.grey(box, by), top=0, scale=by, guessed=by != scale)
+        for nav in navigations(corner):
+            y0, y1 = nav.y - TOOLBAR_ROWS[0] * nav.unit, nav.y + TOOLBAR_ROWS[1] * nav.unit
+            strip = strip_of(frame, y0 * by, y1 * by, by, guessed=by != scale)
+            toolbar = toolbar_of(nav, strip)
+            if toolbar is not None and is_measured(nav, strip):
+                return TopBrowser(toolbar, strip)
+    return None
 
 
-def hangs(frame: Frame, at: tuple[float, float], strip: Strip) -> bool:
-    """Whether the point (at 100 %) is in what covers the lower edge of a toolbar in the strip and goes down from it."""
+def hangs(frame: Frame, at: tuple[float, float], strip: Strip, over: list[Toolbar]) -> bool:
+    """Whether the point (at 100 %) is in what covers the lower edge of one of the toolbars and goes down from it."""
     return any(
         x0 <= at[0] <= x1 and goes_down(frame, (x0, x1), (toolbar.bottom, at[1]), strip.scale)
-        for toolbar in outermost(toolbars_by_icons(strip))
+        for toolbar in over
         for x0, x1 in coverings(toolbar, strip)
     )
 

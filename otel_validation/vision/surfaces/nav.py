@@ -93,21 +93,17 @@ def navigations(strip: Strip, *, left: int = 0, right: int | None = None) -> lis
     icons = icons_in(grey)
     found = []
     for icon in icons:
-        back = _back(grey, icon)
-        row = None if back is None else _row(back, icons)
-        if row is not None and _is_navigation(grey, row):
-            found.append(_navigation(row, strip, left))
+        for back in _backs(icon):
+            row = _row(back, icons)
+            if row is not None and is_arrow(tile_of(grey, back), left=True) and _is_navigation(grey, row):
+                found.append(_navigation(row, strip, left))
+                break
     return found
 
 
-def _back(grey: Grey, icon: Icon) -> Icon | None:
-    """The back arrow that the icon is or, as in older Firefoxes, has in its disc."""
-    if is_arrow(tile_of(grey, icon), left=True):
-        return icon
-    if icon.size < DISC:
-        return None
-    inner = icon.within(DISC_PART)
-    return inner if is_arrow(tile_of(grey, inner), left=True) else None
+def _backs(icon: Icon) -> list[Icon]:
+    """Where a back arrow may be: the icon itself or, as in older Firefoxes, the middle of its disc."""
+    return [icon] if icon.size < DISC else [icon, icon.within(DISC_PART)]
 
 
 def icons_in(grey: Grey) -> list[Icon]:

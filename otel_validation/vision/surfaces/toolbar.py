@@ -111,8 +111,13 @@ def _gaps(same: npt.NDArray[np.bool_], unit: float) -> list[tuple[int, int]]:
 
 def toolbars_by_icons(strip: Strip) -> list[Toolbar]:
     """The toolbars of the strip that have navigation icons, from top to bottom."""
-    made = (toolbar_of(nav, strip) for nav in navigations(strip) if not strip.guessed or nav.unit >= SMALLEST)
+    made = (toolbar_of(nav, strip) for nav in navigations(strip) if is_measured(nav, strip))
     return sorted((toolbar for toolbar in made if toolbar is not None), key=lambda toolbar: toolbar.middle)
+
+
+def is_measured(nav: Navigation, strip: Strip) -> bool:
+    """Whether the icons are large enough in this strip; if not, they are in one that is not reduced."""
+    return not strip.guessed or nav.unit >= SMALLEST
 
 
 def outermost(toolbars: list[Toolbar]) -> list[Toolbar]:
