@@ -4,8 +4,9 @@ SHELL := bash
 VENV := .venv
 BIN := $(VENV)/bin
 UV := .tools/bin/uv
+EASYOCR := .venv-easyocr
 
-.PHONY: help demo test lint types contracts check bench rendered screens docs lock clean
+.PHONY: help demo test easyocr lint types contracts check bench rendered screens docs lock clean
 
 help:  ## Show the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -15,6 +16,9 @@ demo: $(VENV)/.runtime  ## Play the main job on real screens (under a minute)
 
 test: $(VENV)/.dev  ## Run the tests with branch coverage
 	@$(BIN)/python -m pytest --cov --cov-report=term $(ARGS)
+
+easyocr: $(EASYOCR)/.done  ## Run the OCR engines' suite on EasyOCR, in an environment of its own (it brings torch: 5 GB)
+	@$(EASYOCR)/bin/python -m pytest tests/contract/test_ocr_engines.py --engine easyocr $(ARGS)
 
 lint: $(VENV)/.dev  ## Format check, lint, spelling
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/codespell
@@ -44,7 +48,10 @@ lock: $(UV)  ## Resolve the pinned requirements again
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade \
 	  pyproject.toml -o requirements/runtime.txt
 	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade \
-	  pyproject.toml --group dev -c requirements/runtime.txt -o requirements/dev.txt
+	  pyproject.toml --extra rapidocr --extra tesseract --group dev -c requirements/runtime.txt -o requirements/dev.txt
+	@$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade \
+	  pyproject.toml --extra rapidocr --extra tesseract --extra easyocr --group easyocr -c requirements/dev.txt \
+	  --override requirements/without-gpu.in -o requirements/easyocr.txt
 
 $(UV):
 	@bash scripts/bootstrap_uv.sh $@
@@ -59,5 +66,11 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime | $(UV)
 	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	@touch $@
 
-clean:  ## Remove the environment and caches
-	@rm -rf $(VENV) .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
+$(EASYOCR)/.done: requirements/easyocr.txt pyproject.toml | $(UV)
+	@test -x $(EASYOCR)/bin/python || $(UV) venv --quiet --python "$$(command -v python3)" $(EASYOCR)
+	@$(UV) pip install --quiet --python $(EASYOCR)/bin/python --no-deps --require-hashes -r requirements/easyocr.txt
+	@$(UV) pip install --quiet --python $(EASYOCR)/bin/python --no-deps -e .
+	@touch $@
+
+clean:  ## Remove the environments and caches
+	@rm -rf $(VENV) $(EASYOCR) .tools .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
