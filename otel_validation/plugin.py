@@ -33,6 +33,7 @@ from otel_validation.validation.rules import Rules, load_rules
 from otel_validation.validation.subject import ReportSubject
 from otel_validation.validation.validator import ValidationObserver, Validator
 from otel_validation.validation.verdict import Verdict
+from otel_validation.vision.ocr.registry import make_engine
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
@@ -185,7 +186,8 @@ def instrument(
     action, and says whether it is gone. Instrumenting an application twice returns the first plugin.
 
     The middleware goes innermost, so that the host's own middleware (authentication, CORS, compression) keeps its
-    say. Raises ConfigurationError where the application has started already.
+    say. Raises ConfigurationError where the application has started already, and OcrUnavailableError where the OCR
+    engine that the settings name is not installed.
     """
     known = getattr(app.state, "otel_validation", None)
     if isinstance(known, Plugin) and known.active:
@@ -223,8 +225,13 @@ def uninstrument(app: Starlette) -> None:
 
 
 def default_validator(settings: Settings, *, observer: ValidationObserver | None = None) -> Validator:
-    """The Validator with every checker that is built in. Raises ConfigurationError for rules that cannot be used."""
-    checkers: list[Checker] = [OcrRoiChecker(), JsonSchemaChecker()]
+    """The Validator with every checker that is built in, and the OCR engine that the settings name.
+
+    Raises ConfigurationError for rules that cannot be used, and OcrUnavailableError, which says what to install, where
+    that engine or its weights are not there.
+    """
+    ocr = make_engine(settings.ocr_engine, model_dir=settings.ocr_model_dir)
+    checkers: list[Checker] = [OcrRoiChecker(ocr), JsonSchemaChecker()]
     force = settings.validator_force_verdict
     return Validator(
         [c for c in checkers if settings.validator_llm_judge_enabled or c.name != JUDGE],

@@ -80,6 +80,11 @@ class Settings(BaseSettings):
     validator_workers: int = Field(default=2, ge=1)
     """`RPA_VALIDATOR_WORKERS`: checks that run at once."""
 
+    ocr_engine: Literal["ppocr", "rapidocr", "easyocr", "tesseract"] = "ppocr"
+    """`RPA_OCR_ENGINE`: what reads the text of screenshots; `ppocr` ships with the package, the others are extras."""
+    ocr_model_dir: Path | None = None
+    """`RPA_OCR_MODEL_DIR`: a folder with your own weights for that engine; by default it finds its weights itself."""
+
     image_max_pixels: int = Field(default=50_000_000, gt=0)
     """`RPA_IMAGE_MAX_PIXELS`: the largest screenshot that is decoded."""
     max_report_bytes: int = Field(default=32 * 2**20, gt=0)
@@ -116,7 +121,9 @@ class Settings(BaseSettings):
     def _none_where_empty(cls, value: object) -> object:
         return (value.strip().lower() or None) if isinstance(value, str) else value
 
-    @field_validator("watchdog_repush_position", "validator_mode", "validator_on_unverified", mode="before")
+    @field_validator(
+        "watchdog_repush_position", "validator_mode", "validator_on_unverified", "ocr_engine", mode="before"
+    )
     @classmethod
     def _fold_case(cls, value: object) -> object:
         return value.strip().lower() if isinstance(value, str) else value

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +21,7 @@ from otel_validation.errors import ImageError, OcrUnavailableError, UnusableExpe
 from otel_validation.validation.expectation import expected_text
 from otel_validation.validation.subject import ReportSubject
 from otel_validation.validation.verdict import FailureCategory, Verdict
+from otel_validation.vision.ocr.registry import DEFAULT, ENGINES, make_engine
 
 if TYPE_CHECKING:
     from otel_validation.validation.checker import Checker, Subject
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 FINE, NOT_COMPLETE, USAGE, ENVIRONMENT = 0, 1, 2, 3
 PROGRESS_FROM = 20
 """Cases from which a batch shows its progress (a case takes about 0.1 s, decoding included)."""
-ENGINES = ("ppocr",)
 
 EXAMPLES = """Judge whether a click landed on the label it was aimed at.
 
@@ -39,6 +38,7 @@ otel-validation check screen.png --at 0.265,0.295 --expect Imagerie
 otel-validation check after.png --before before.png --at 509,236 --expect Imagerie --annotate judged.png
 otel-validation check after.png --at 509,236 --expect Save --expect Enregistrer
 otel-validation check after.png --at 509,236 --expect-pattern 'Dossier n° [0-9]+'
+otel-validation check screen.png --at 0.265,0.295 --expect Imagerie --engine tesseract
 otel-validation check --batch cases.json --images screens/ --out verdicts.jsonl
 ```
 
@@ -81,14 +81,24 @@ class Case:
         )
 
 
-@cache
-def _checker() -> Checker:
-    return OcrRoiChecker()
+class TimedChecker:
+    """Finds and times: the single place where this command meets the checkers.
 
+    Raises OcrUnavailableError where the OCR engine of that name, or its weights, are not there.
+    """
 
-def judge(subject: Subject) -> Finding:
-    """The finding on one subject: the single place where this command meets the checkers."""
-    return _checker().check(subject)
+    def __init__(self, engine: str, model_dir: Path | None) -> None:
+        self._checker: Checker = OcrRoiChecker(make_engine(engine, model_dir=model_dir))
+        self._warm = False
+
+    def check(self, subject: Subject) -> tuple[Finding, float]:
+        """The finding on one subject, and the milliseconds that it took with the weights loaded."""
+        if not self._warm:
+            self._checker.warm_up()
+            self._warm = True
+        began = stopwatch()
+        finding = self._checker.check(subject)
+        return finding, round((stopwatch() - began) * 1e3, 2)
 
 
 def check(
@@ -108,20 +118,27 @@ def check(
     action_type: Annotated[str, typer.Option(help="The type of the action.")] = "click",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     annotate: Annotated[Path | None, typer.Option(help="Write the screenshot with what was seen drawn on it.")] = None,
-    engine: Annotated[str, typer.Option(help=f"The OCR engine: {', '.join(ENGINES)}.")] = ENGINES[0],
+    engine: Annotated[
+        str, typer.Option(metavar="NAME", envvar="RPA_OCR_ENGINE", help=f"The OCR engine: {', '.join(ENGINES)}.")
+    ] = DEFAULT,
+    model_dir: Annotated[
+        Path | None, typer.Option(envvar="RPA_OCR_MODEL_DIR", help="A folder with weights of your own for the engine.")
+    ] = None,
     batch: Annotated[Path | None, typer.Option(metavar="CASES.json", help="Judge every case of this file.")] = None,
     images: Annotated[Path, typer.Option(help="The folder of the batch's images.")] = Path(),
     out: Annotated[Path | None, typer.Option(metavar="VERDICTS.jsonl", help="Where a batch's verdicts go.")] = None,
 ) -> None:
     """Judge whether a click landed on the label it was aimed at."""
+    engine = engine.strip().lower()  # as in the settings
     if engine not in ENGINES:
         raise typer.BadParameter(f"{engine!r} is not one of: {', '.join(ENGINES)}", param_hint="--engine")
     try:
+        checker = TimedChecker(engine, model_dir)
         if batch is not None:
-            code = _batch(batch, images, out)
+            code = _batch(checker, batch, images, out)
         else:
             subject = _subject(image, at, texts=expect, pattern=expect_pattern, before=before, action_type=action_type)
-            code = _single(subject, as_json=as_json, annotate=annotate)
+            code = _single(checker, subject, as_json=as_json, annotate=annotate)
     except (OSError, ImageError, OcrUnavailableError) as error:
         Console(stderr=True).print(f"error: {error}", style="red", highlight=False, markup=False, soft_wrap=True)
         code = ENVIRONMENT
@@ -161,9 +178,9 @@ def _subject(
     return subject
 
 
-def _single(subject: ReportSubject, *, as_json: bool, annotate: Path | None) -> int:
+def _single(checker: TimedChecker, subject: ReportSubject, *, as_json: bool, annotate: Path | None) -> int:
     _require(subject)
-    finding, elapsed_ms = _timed(subject)
+    finding, elapsed_ms = checker.check(subject)
     if as_json:
         typer.echo(json.dumps(_as_json(finding, elapsed_ms), ensure_ascii=False))
     else:
@@ -173,14 +190,14 @@ def _single(subject: ReportSubject, *, as_json: bool, annotate: Path | None) -> 
     return FINE if finding.verdict is Verdict.COMPLETE else NOT_COMPLETE
 
 
-def _batch(batch: Path, images: Path, out: Path | None) -> int:
+def _batch(checker: TimedChecker, batch: Path, images: Path, out: Path | None) -> int:
     if out is None:
         raise typer.BadParameter("a batch needs --out VERDICTS.jsonl", param_hint="--out")
     cases = _cases(batch)
     unreadable: list[str] = []
     with out.open("w", encoding="utf-8") as sheet:
         for case in _with_progress(cases):
-            sheet.write(json.dumps(_judged(case, images, unreadable), ensure_ascii=False) + "\n")
+            sheet.write(json.dumps(_judged(checker, case, images, unreadable), ensure_ascii=False) + "\n")
     for problem in unreadable:
         typer.echo(f"not judged: {problem}", err=True)
     typer.echo(f"{len(cases) - len(unreadable)} of {len(cases)} cases judged: {out}")
@@ -199,7 +216,7 @@ def _cases(batch: Path) -> list[Case]:
     return cases
 
 
-def _judged(case: Case, images: Path, unreadable: list[str]) -> dict[str, Any]:
+def _judged(checker: TimedChecker, case: Case, images: Path, unreadable: list[str]) -> dict[str, Any]:
     row: dict[str, Any] = {"case": case.name}
     try:
         subject = ReportSubject.from_image(
@@ -214,7 +231,7 @@ def _judged(case: Case, images: Path, unreadable: list[str]) -> dict[str, Any]:
         unreadable.append(f"{case.name}: {error}")
         invalid = FailureCategory.IMAGE_INVALID.value
         return row | {"verdict": "continue", "failure_category": invalid, "confidence": 0.0, "elapsed_ms": None}
-    finding, elapsed_ms = _timed(subject)
+    finding, elapsed_ms = checker.check(subject)
     return row | {
         "verdict": finding.verdict.value,
         "failure_category": None if finding.category is None else finding.category.value,
@@ -237,13 +254,6 @@ def _require(subject: Subject) -> tuple[int, int]:
     if frame is None:  # pragma: no cover - from_image always sets it
         raise ImageError("empty", "no screenshot")
     return frame.size
-
-
-def _timed(subject: Subject) -> tuple[Finding, float]:
-    _checker().warm_up()
-    began = stopwatch()
-    finding = judge(subject)
-    return finding, round((stopwatch() - began) * 1e3, 2)
 
 
 def _numbers(at: str) -> tuple[float, float]:

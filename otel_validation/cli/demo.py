@@ -17,7 +17,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from otel_validation.cli.console import Exit, err, fail, out, print_json, print_table
 from otel_validation.cli.demo_scenes import ORPHAN_TIMEOUT_S, SCENES, NotReadyError, Outcome, Scene, stage
-from otel_validation.cli.serve import settings_or_fail, tracing
+from otel_validation.cli.serve import refuse_missing_engine, settings_or_fail, tracing
 from otel_validation.plugin import routing_policy
 from otel_validation.settings import STREAM, Settings
 from otel_validation.tracing.setup import shut_down
@@ -81,6 +81,7 @@ def demo(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for pr
     code 0 only if all five come out as they must. Spans also go to OTEL_EXPORTER_OTLP_ENDPOINT where it is set.
     """
     settings = demo_settings()
+    refuse_missing_engine(settings)
     spans = InMemorySpanExporter()
     provider = tracing("otel-validation-demo") or TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))

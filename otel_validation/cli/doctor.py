@@ -6,9 +6,10 @@ import os
 import platform
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -19,7 +20,10 @@ from otel_validation.cli.serve import read_settings
 from otel_validation.clock import stopwatch
 from otel_validation.errors import OtelValidationError
 from otel_validation.tracing.setup import ENDPOINTS, HTTP, asked_exporter, asked_protocol
-from otel_validation.vision.ocr.ppocr import PpOcrEngine
+from otel_validation.vision.ocr.registry import ENGINES, make_engine
+
+if TYPE_CHECKING:
+    from otel_validation.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +33,17 @@ class Examined:
     what: str
     ok: bool
     detail: str
+    asked: bool = True
+    """Whether the configuration asks for it; what it does not ask for need not work."""
+
+    @property
+    def state(self) -> str:
+        """The state in a word."""
+        return "ok" if self.ok else "FAILS" if self.asked else "not here"
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs.")] = False) -> None:
-    """Say what is configured, which OCR engines load, and whether the exporter can be reached.
+    """Say what is configured, which of the OCR engines load, and whether the exporter can be reached.
 
     ```
     otel-validation doctor --json
@@ -44,9 +55,9 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON for 
     if as_json:
         print_json([asdict(e) for e in examined])
     else:
-        rows = [{"what": e.what, "state": "ok" if e.ok else "FAILS", "detail": e.detail} for e in examined]
+        rows = [{"what": e.what, "state": e.state, "detail": e.detail} for e in examined]
         print_table("", ["what", "state", "detail"], rows)
-    if not all(e.ok for e in examined):
+    if not all(e.ok for e in examined if e.asked):
         fail("something that is asked for does not work, see above", Exit.ENVIRONMENT)
 
 
@@ -57,7 +68,7 @@ def _examine() -> Iterator[Examined]:
     yield Examined("watchdog", True, "on" if settings.watchdog_enabled else "off (RPA_WATCHDOG_ENABLED=0)")
     yield Examined("validator", True, settings.validator_mode if settings.validator_enabled else "off")
     yield Examined("api token", True, "set" if settings.api_token is not None else "none: loopback only")
-    yield _try("ocr ppocr (default)", _read_something)
+    yield from (_examine_engine(name, settings) for name in ENGINES)
     yield _try("exporter", _reach_exporter)
 
 
@@ -68,12 +79,22 @@ def _try(what: str, examine: Callable[[], str]) -> Examined:
         return Examined(what, False, str(error))
 
 
-def _read_something() -> str:
-    engine = PpOcrEngine()
+def _examine_engine(name: str, settings: Settings) -> Examined:
+    """Load an engine: the configured one with the configured weights, another with those that it finds."""
+    configured = name == settings.ocr_engine
+    model_dir = settings.ocr_model_dir if configured else None
+    found = _try(f"ocr {name}{' (configured)' if configured else ''}", lambda: _read_something(name, model_dir))
+    return replace(found, asked=configured)
+
+
+def _read_something(name: str, model_dir: Path | None) -> str:
+    engine = make_engine(name, model_dir=model_dir)
     engine.warm_up()
     began = stopwatch()
     engine.read(np.full((96, 320, 3), 255, np.uint8))
-    return f"loads; an empty 320x96 crop in {(stopwatch() - began) * 1e3:.0f} ms"
+    took_ms = (stopwatch() - began) * 1e3
+    versions = ", ".join(f"{name} {version(name)}" for name in ENGINES[name].distributions)
+    return f"loads ({versions}); an empty 320x96 crop in {took_ms:.0f} ms"
 
 
 def _reach_exporter() -> str:

@@ -16,11 +16,12 @@ from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
 from otel_validation.cli.console import Exit, err, fail
-from otel_validation.errors import OtelValidationError
+from otel_validation.errors import OcrUnavailableError, OtelValidationError
 from otel_validation.server.app import create_app
 from otel_validation.server.listen import listen
 from otel_validation.settings import Settings
 from otel_validation.tracing import setup
+from otel_validation.vision.ocr.registry import make_engine
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -56,6 +57,7 @@ def serve(
     """
     settings = read_settings()
     _refuse_what_cannot_work(host, workers, store, settings)
+    refuse_missing_engine(settings)
     logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     with _listen(host, port) as listener:
         provider = tracing("otel-validation-server")
@@ -91,6 +93,14 @@ def settings_or_fail(**given: Any) -> Settings:  # noqa: ANN401 - whatever Setti
     except (ValidationError, SettingsError) as error:
         fail(f"the RPA_* environment cannot be used: {problems(error)}", Exit.USAGE)
     return settings
+
+
+def refuse_missing_engine(settings: Settings) -> None:
+    """End the program, saying what to install, where the OCR engine of the settings is not there."""
+    try:
+        make_engine(settings.ocr_engine, model_dir=settings.ocr_model_dir)
+    except OcrUnavailableError as error:
+        fail(str(error))
 
 
 def problems(error: ValidationError | SettingsError) -> str:

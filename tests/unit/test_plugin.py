@@ -12,7 +12,7 @@ from http_kit import NEXT, Agent, StubChecker, a_site, body_of, click, exchange,
 from otel_validation import Plugin, Settings, instrument, uninstrument
 from otel_validation.clock import SystemClock, VirtualClock
 from otel_validation.delivery.observer import Dispatched, Observer
-from otel_validation.errors import ConfigurationError
+from otel_validation.errors import ConfigurationError, OcrUnavailableError
 from otel_validation.plugin import CHECKERS, default_validator, delivery_policy, routing_policy
 from otel_validation.validation.routing import Mode, OnUnverified
 
@@ -202,6 +202,12 @@ def test_settings_become_the_routing_policy():
 
 def test_the_default_validator_has_checkers_of_the_matrix():
     assert {"ocr_roi", "json_schema"} <= set(default_validator(Settings()).names) <= CHECKERS
+
+
+def test_the_ocr_engine_is_the_one_of_the_settings(tmp_path):
+    with pytest.raises(OcrUnavailableError, match=str(tmp_path)):
+        default_validator(Settings(ocr_model_dir=tmp_path))
+    assert default_validator(Settings(ocr_engine="rapidocr"))._checkers["ocr_roi"]._engine.name == "rapidocr"
 
 
 def test_the_journal_and_the_counters_are_wired(caplog):

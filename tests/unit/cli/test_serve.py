@@ -92,6 +92,15 @@ def test_arguments_that_cannot_be_used(env, args):
     assert run(*args)[0] == 2
 
 
+@pytest.mark.parametrize("command", [["serve", "--port", "0"], ["demo"]])
+def test_an_ocr_engine_that_is_not_there_is_an_error_of_the_environment(env, command, tmp_path):
+    env.setenv("RPA_OCR_ENGINE", "tesseract")
+    env.setenv("RPA_OCR_MODEL_DIR", str(tmp_path))
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 3
+    assert "apt-get install tesseract-ocr-eng" in result.stderr
+
+
 def test_a_port_in_use_is_an_error_of_the_environment(env):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         code, said = run("--port", str(taken.getsockname()[1]))
