@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 COMPARE = {"<": operator.lt, "<=": operator.le, ">=": operator.ge}
 
@@ -23,18 +24,27 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured value. `unit` is `x` for a ratio; `goal` is None where the value only explains another."""
+    """One measured value; None where there was nothing to measure, which the name then says.
+
+    `unit` is `x` for a ratio; `goal` is None where the value only explains another.
+    """
 
     benchmark: str
     name: str
-    value: float
+    value: float | None
     unit: str
     goal: Goal | None = None
 
     @property
     def held(self) -> bool | None:
         """Whether the goal is held; None where there is none."""
-        return None if self.goal is None else self.goal.holds(self.value)
+        return None if self.goal is None or self.value is None else self.goal.holds(self.value)
+
+    @classmethod
+    def from_json(cls, answered: dict[str, Any]) -> Figure:
+        """The figure that `as_json` wrote."""
+        goal = None if answered["goal"] is None else Goal(**answered["goal"])
+        return cls(answered["benchmark"], answered["name"], answered["value"], answered["unit"], goal)
 
     def as_json(self) -> dict[str, object]:
         """The figure as a JSON object."""
@@ -63,5 +73,7 @@ def _row(figure: Figure) -> tuple[str, str, str, str]:
     return f"{figure.benchmark}: {figure.name}", f"{_short(figure.value)} {figure.unit}", goal, held
 
 
-def _short(value: float) -> str:
+def _short(value: float | None) -> str:
+    if value is None:
+        return "-"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -6,9 +6,13 @@ import json
 
 import pytest
 
+from benchmarks import engines
 from benchmarks.__main__ import main
+from benchmarks.clicks import drawn
 from benchmarks.figures import Figure, Goal, table
-from benchmarks.options import percentile
+from benchmarks.options import Options, percentile
+from otel_validation.errors import OcrUnavailableError
+from otel_validation.vision.ocr.registry import make_engine
 
 
 @pytest.mark.parametrize("name", ["lateness", "wake", "memory"])
@@ -41,3 +45,50 @@ def test_the_table_says_what_is_held():
 
 def test_a_percentile_is_one_of_the_values():
     assert [percentile([3.0, 1.0, 2.0, 4.0], p) for p in (50, 95, 100)] == [2.0, 4.0, 4.0]
+
+
+def test_a_figure_survives_being_written(tmp_path):
+    for figure in (Figure("a", "fast", 1.0, "ms", Goal("<", 2.0)), Figure("a", "nothing here", None, "")):
+        assert Figure.from_json(json.loads(json.dumps(figure.as_json()))) == figure
+    assert Figure("a", "nothing here", None, "x", Goal("<", 2.0)).held is None
+    assert table([Figure("a", "nothing here", None, "")]).split()[-1] == "-"
+
+
+def test_drawn_clicks_are_the_same_every_time_and_of_three_kinds():
+    once, again = drawn(2), drawn(2)
+    assert [click.truth for click in once] == ["complete", "wrong_target", "nothing"] * 2
+    assert [c.subject.report for c in once] == [c.subject.report for c in again]
+
+
+def test_engines_are_compared_on_the_same_clicks(monkeypatch, tmp_path):
+    def only_ours(name, **options):
+        if name != "ppocr":
+            raise OcrUnavailableError(name, f"{name} is not installed")
+        return make_engine(name, **options)
+
+    monkeypatch.setattr(engines, "RIVALS_PYTHON", tmp_path / "absent")
+    monkeypatch.setattr(engines, "make_engine", only_ours)
+    monkeypatch.setattr(engines, "real", lambda every: [])
+    found = {f.name: f for f in engines.run(Options(short=True))}
+    assert found["ppocr: check, median"].value > 0
+    assert found["ppocr: region alone, median"].value > 0
+    assert found["ppocr: right on drawn screens"].value == 100
+    assert found["easyocr is not installed here (make easyocr)"].value is None
+
+
+class Measured:
+    def __init__(self, name, seconds, right):
+        self.name, self.checks, self.reads, self.right = name, [seconds], [seconds / 2], {"drawn": right}
+
+    share = engines.Contestant.share
+
+
+def test_the_rival_has_to_be_ten_times_slower_and_no_better():
+    ours, slower, better = Measured("ppocr", 0.1, [True, False]), Measured("easyocr", 1.0, [True, False]), [True, True]
+    found = {f.name: f for f in engines.figures({"ppocr": ours, "easyocr": slower})}
+    assert found["check: easyocr / ppocr"].held is True
+    assert found["right on drawn screens: ppocr - easyocr"].held is True
+    found = {f.name: f for f in engines.figures({"ppocr": ours, "easyocr": Measured("easyocr", 0.9, better)})}
+    assert found["check: easyocr / ppocr"].held is False
+    assert found["right on drawn screens: ppocr - easyocr"].value == -50
+    assert found["right on drawn screens: ppocr - easyocr"].held is False
