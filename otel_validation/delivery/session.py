@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from otel_validation.delivery.lease import DeadLetter, Delivery, DeliveryState, GiveUpCause
 from otel_validation.delivery.look import Purpose, look_at
 from otel_validation.delivery.outcome import Pause, ReportStatus, Settled
+from otel_validation.delivery.settlements import Settlements
 from otel_validation.delivery.standing import JUDGED, Expiry, Gate, Settlement, Standing
 
 if TYPE_CHECKING:
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from otel_validation.delivery.outcome import Outcome
     from otel_validation.delivery.policy import DeliveryPolicy
 
-REMEMBERED = 256
-"""Settled actions remembered in a session for duplicates: as many as an agent remembers (watchdog seed, R3)."""
-
 
 @dataclass(slots=True)
 class Session:
@@ -32,13 +30,16 @@ class Session:
 
     session_id: str
     live: dict[str, Delivery] = field(default_factory=dict)
-    settled: dict[str, Settled] | None = None
+    settled: Settlements | None = None
     dead: dict[str, DeadLetter] | None = None
     pause: Pause | None = None
     last_poll_at: float | None = None
 
     def draft(self) -> Session:
-        """A copy whose changes leave this one alone."""
+        """A copy of what changes in place: whatever is done to this session, `restore` of the copy undoes.
+
+        The settled actions are the same in both: they keep their changes apart themselves (`Settlements`).
+        """
         dead = dict(self.dead) if self.dead else None
         return Session(self.session_id, dict(self.live), self.settled, dead, self.pause, self.last_poll_at)
 
@@ -46,6 +47,13 @@ class Session:
         """Be as `before` again."""
         self.live, self.settled, self.dead = before.live, before.settled, before.dead
         self.pause, self.last_poll_at = before.pause, before.last_poll_at
+        if self.settled is not None:
+            self.settled.undo()
+
+    def keep(self) -> None:
+        """What was done to this session is durable: there is nothing to undo any more."""
+        if self.settled is not None:
+            self.settled.keep()
 
     # What a poll may get
 
@@ -104,7 +112,7 @@ class Session:
         live = self.live.get(action_id)
         if live is not None and live.tokens:
             return self._standing_of_live(live, token)
-        settled = (self.settled or {}).get(action_id)
+        settled = self._settled(action_id)
         if settled is not None:
             return Standing.SETTLED if token is None or token in settled.tokens else Standing.UNKNOWN
         dead = (self.dead or {}).get(action_id)
@@ -156,7 +164,7 @@ class Session:
                 tokens=live.tokens,
                 outcome=live.recheck.outcome,
             )
-        return (self.settled or {}).get(action_id)
+        return self._settled(action_id)
 
     @staticmethod
     def refusal(standing: Standing) -> ReportStatus:
@@ -262,9 +270,12 @@ class Session:
 
     # Parts
 
+    def _settled(self, action_id: str) -> Settled | None:
+        return None if self.settled is None else self.settled.get(action_id)
+
     def _admit(self, action: Action) -> Delivery:
         """A new delivery; one of an action known to be over is a business retry of it, a look is no action."""
-        known = (self.settled or {}).get(action.action_id)
+        known = self._settled(action.action_id)
         letter = (self.dead or {}).get(action.action_id)
         retry = known.retry + 1 if known and known.look_of is None else letter.delivery.retry + 1 if letter else 0
         return Delivery(action, DeliveryState.WAITING, retry=retry)
@@ -273,8 +284,8 @@ class Session:
         dispatched = delivery.dispatched(token=token, now=now, timeout_s=policy.timeout_for(delivery.action))
         action_id = delivery.action.action_id
         self.live[action_id] = dispatched
-        if self.settled and action_id in self.settled:
-            self.settled = {known: settled for known, settled in self.settled.items() if known != action_id}
+        if self.settled is not None:
+            self.settled.forget(action_id)
         if self.dead:
             self.dead.pop(action_id, None)
         return dispatched
@@ -379,18 +390,18 @@ class Session:
 
     def _close(self, action_id: str, outcome: Outcome | None) -> Delivery:
         delivery = self.live.pop(action_id)
-        settled = dict(self.settled or {})
-        settled[action_id] = Settled(
-            action_id=action_id,
-            retry=delivery.retry,
-            attempts=delivery.attempts,
-            tokens=delivery.tokens,
-            outcome=outcome,
-            look_of=delivery.action.look_of,
+        if self.settled is None:
+            self.settled = Settlements()
+        self.settled.remember(
+            Settled(
+                action_id=action_id,
+                retry=delivery.retry,
+                attempts=delivery.attempts,
+                tokens=delivery.tokens,
+                outcome=outcome,
+                look_of=delivery.action.look_of,
+            )
         )
-        while len(settled) > REMEMBERED:
-            del settled[next(iter(settled))]
-        self.settled = settled
         state = DeliveryState.SETTLED if outcome is not None else DeliveryState.CANCELLED
         return delivery.judged(None, state=state)
 

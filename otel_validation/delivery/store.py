@@ -17,7 +17,8 @@ class Store(Protocol):
     def session(self, session_id: str) -> AbstractAsyncContextManager[Session]:
         """Exclusive access to one session, new where it does not exist.
 
-        Its changes become durable together when the block ends, none of them where it raises.
+        Its changes become durable together when the block ends, none of them where it raises or is cancelled while
+        they are written. A store that hands the same Session out again tells it which: `Session.keep`, `restore`.
         """
 
     async def known(self, session_id: str) -> bool:

@@ -101,6 +101,7 @@ class MemoryStore:
 
     def _keep(self, session: Session) -> None:
         session_id = session.session_id
+        session.keep()
         self._index_tokens(session)
         self._schedule(session_id, session.next_due())
         self._idle.pop(session_id, None)

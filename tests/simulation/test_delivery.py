@@ -473,7 +473,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         return kept
 
     async def snapshot(self):
-        return [(s.live, s.settled, s.dead, s.pause) for s in await self.sessions()]
+        return [(s.live, dict(s.settled or {}), s.dead, s.pause) for s in await self.sessions()]
 
     @invariant()
     def the_model_agrees(self):

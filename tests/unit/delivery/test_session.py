@@ -8,7 +8,8 @@ from delivery_kit import COMPLETE, an_action
 from otel_validation.delivery.lease import DeliveryState, GiveUpCause
 from otel_validation.delivery.outcome import Outcome, Pause, PauseReason, ReportStatus
 from otel_validation.delivery.policy import DeliveryPolicy
-from otel_validation.delivery.session import REMEMBERED, Session, dead_letter_id
+from otel_validation.delivery.session import Session, dead_letter_id
+from otel_validation.delivery.settlements import REMEMBERED
 from otel_validation.delivery.standing import Gate, Settlement, Standing
 from otel_validation.validation.routing import Route
 
@@ -139,7 +140,7 @@ def test_an_action_dispatched_again_after_it_was_over_is_a_business_retry():
     desktop.session.settle("a", "t1", FAILED)
     again = desktop.dispatch(now=5.0)
     assert (again.retry, again.attempts) == (1, 1)
-    assert desktop.session.settled == {}
+    assert not desktop.session.settled
     desktop = Desktop()
     desktop.dead()
     assert desktop.dispatch(now=40.0, resend="never").retry == 1
@@ -348,6 +349,7 @@ def test_as_many_settled_actions_are_remembered_as_an_agent_remembers():
     for number in range(REMEMBERED + 1):
         desktop.dispatch(f"a{number}")
         desktop.session.settle(f"a{number}", None, DONE)
+    desktop.session.keep()
     assert len(desktop.session.settled) == REMEMBERED
     assert desktop.session.standing("a0", None) is Standing.UNKNOWN
     assert desktop.session.standing("a1", None) is Standing.SETTLED
