@@ -78,6 +78,7 @@ class Plugin:
         self.engine = Engine(
             store or MemoryStore(),
             judge=self.validator.validate,
+            glance=self.validator.glance,
             handoff=handoff,
             policy=policy,
             routing=routing_policy(self.settings),

@@ -93,6 +93,12 @@ class ScriptedJudge:
     def calls(self) -> int:
         return len(self.given)
 
+    def glance(self, action: Action, report: Report) -> ValidationResult | None:
+        if self.result.validated:
+            return None
+        self.given.append((action, report))
+        return self.result
+
     async def __call__(self, action: Action, report: Report) -> ValidationResult:
         self.given.append((action, report))
         if self.meanwhile is not None:
@@ -166,6 +172,7 @@ def a_desk(
     engine = Engine(
         store,
         judge=judge,
+        glance=judge.glance,
         handoff=handoff,
         policy=policy,
         routing=routing,

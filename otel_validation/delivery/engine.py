@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from anyio.lowlevel import checkpoint
 
 from otel_validation.clock import Clock, SystemClock, stopwatch, utc
-from otel_validation.delivery.judging import Handoff, Judge, Judging, pause_for
+from otel_validation.delivery.judging import Glance, Handoff, Judge, Judging, pause_for
 from otel_validation.delivery.keyed import KeyedSignals
 from otel_validation.delivery.lease import DeliveryState
 from otel_validation.delivery.observer import (
@@ -78,9 +78,10 @@ PollAnswer = Ticket | Forward | Held | Pause
 class Engine:
     """Delivery with leases over a store.
 
-    `judge` gives the verdict of a report; None judges nothing, so the agent's word stands. `handoff` is called where a
-    verdict says that a dialog is in the way; where it answers True the action is looked at again. Nothing here knows of
-    HTTP or telemetry: `observer` is told what happened.
+    `judge` gives the verdict of a report; None judges nothing, so the agent's word stands. `glance` spares the judge,
+    and a visit to the store, where a report holds nothing to judge. `handoff` is called where a verdict says that a
+    dialog is in the way; where it answers True the action is looked at again. Nothing here knows of HTTP or telemetry:
+    `observer` is told what happened.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Engine:
         store: Store,
         *,
         judge: Judge | None = None,
+        glance: Glance | None = None,
         handoff: Handoff | None = None,
         policy: DeliveryPolicy | None = None,
         routing: RoutingPolicy | None = None,
@@ -103,7 +105,7 @@ class Engine:
         self._news = KeyedSignals()
         self._reports = Reports(
             store,
-            Judging(judge, self._routing(routing or RoutingPolicy()), handoff),
+            Judging(judge, self._routing(routing or RoutingPolicy()), glance=glance, handoff=handoff),
             policy=self.policy,
             clock=self._clock,
             observers=self.observers,
@@ -173,7 +175,7 @@ class Engine:
     async def report(self, report: Report) -> ReportOutcome:
         """Judge and settle. Identical reports at the same time are judged once; never raises for what a client sent.
 
-        Once begun it is finished, even where the caller is cancelled (a client that closed its socket).
+        A judgement that has begun is finished, even where the caller is cancelled (a client that closed its socket).
         """
         return await self._reports.take(report)
 

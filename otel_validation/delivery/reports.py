@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -21,11 +21,20 @@ if TYPE_CHECKING:
     from otel_validation.delivery.action import Action
     from otel_validation.delivery.judging import Judging
     from otel_validation.delivery.lease import Delivery
-    from otel_validation.delivery.outcome import Settled
+    from otel_validation.delivery.outcome import Pause, Settled
     from otel_validation.delivery.policy import DeliveryPolicy
     from otel_validation.delivery.session import Session
     from otel_validation.delivery.store import Store
     from otel_validation.validation.report import Report
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """What a report led to: in its session, as its answer, and the pause that it began."""
+
+    settlement: Settlement
+    answer: ReportOutcome
+    pause: Pause | None
 
 
 class Reports:
@@ -53,12 +62,10 @@ class Reports:
     async def take(self, report: Report) -> ReportOutcome:
         """Judge and settle. Identical reports at the same time are judged once; never raises for what a client sent.
 
-        Once begun it is finished, even where the caller is cancelled (a client that closed its socket).
+        A judgement that has begun is finished, even where the caller is cancelled (a client that closed its socket).
         """
-        with anyio.CancelScope(shield=True):
-            async with self._locks.hold((report.session_id, report.action_id)):
-                answer = await self._take(report)
-        return answer
+        async with self._locks.hold((report.session_id, report.action_id)):
+            return await self._take(report)
 
     def forget(self, action: Action) -> None:
         """The action ended otherwise: whatever is kept of its reports goes."""
@@ -68,26 +75,42 @@ class Reports:
         if not await self._store.known(report.session_id):
             return self._answered(report, ReportOutcome(status=ReportStatus.UNKNOWN))
         now = self._clock.now()
+        refused = ended = None
         async with self._store.session(report.session_id) as session:
             standing = session.standing(report.action_id, report.token)
             if standing not in JUDGED:
                 refused = self._refuse(session, report, standing)
             else:
-                refused = None
-                delivery = session.hold_for_judging(report.action_id, until=now + self._policy.judging_s)
+                delivery = session.live[report.action_id]
                 about = session.reported_on(delivery)
+                report = _seeable(about.action, report)
+                outcome = self._judging.glance(about.action, report) if about.recheck is None else None
+                if outcome is not None:
+                    ended = self._end(session, report, outcome, pause_for(outcome, now))
+                else:
+                    delivery = session.hold_for_judging(report.action_id, until=now + self._policy.judging_s)
         if refused is not None:
             return self._answered(report, refused)
-        report = _seeable(about.action, report)
         self._observers.reported(
             Reported(session_id=report.session_id, wall_ns=self._clock.wall_ns(), delivery=delivery, report=report)
         )
-        late = standing is Standing.LATE_SUPERSEDED
-        if about.recheck is None:
-            return await self._settle(report, about, await self._judging.outcome(about.action, report, late=late))
-        evidence = self._seen(about.action, about.recheck, report)
-        outcome = await self._judge_again(about.action, about.recheck, evidence, late=late)
-        return await self._settle(report, about, outcome, evidence)
+        if ended is not None:
+            return self._tell(report, about, ended)
+        return await self._judge(report, about, late=standing is Standing.LATE_SUPERSEDED)
+
+    async def _judge(self, report: Report, about: Delivery, *, late: bool) -> ReportOutcome:
+        with anyio.CancelScope(shield=True):
+            evidence = None
+            if about.recheck is None:
+                outcome = await self._judging.outcome(about.action, report, late=late)
+            else:
+                evidence = self._seen(about.action, about.recheck, report)
+                outcome = await self._judge_again(about.action, about.recheck, evidence, late=late)
+            now = self._clock.now()
+            recheck = None if outcome.next_look is None else self._recheck(about, report, outcome, now)
+            async with self._store.session(report.session_id) as session:
+                ended = self._end(session, report, outcome, pause_for(outcome, now), recheck=recheck, judged=evidence)
+        return self._tell(report, about, ended)
 
     def _seen(self, action: Action, recheck: Recheck, look: Report) -> Report | None:
         """The action's own report with what the look shows; None where the look shows nothing.
@@ -107,32 +130,41 @@ class Reports:
         outcome = await self._judging.outcome(action, evidence, rechecked=recheck.number, late=late)
         return outcome if outcome.result.validated else recheck.outcome.final()
 
-    async def _settle(
-        self, report: Report, about: Delivery, outcome: Outcome, judged: Report | None = None
-    ) -> ReportOutcome:
-        now = self._clock.now()
-        recheck = None if outcome.next_look is None else self._recheck(about, report, outcome, now)
-        pause = pause_for(outcome, now)
-        async with self._store.session(report.session_id) as session:
-            done = session.settle(report.action_id, report.token, outcome, recheck)
-            if done.status is ReportStatus.STALE_REJECTED:
-                session.note_late_report(report.action_id)
-            kept = session.remembered(report.action_id)
-            paused = done.settled is not None and pause is not None and session.hold(pause)
+    @staticmethod
+    def _end(
+        session: Session,
+        report: Report,
+        outcome: Outcome,
+        pause: Pause | None,
+        *,
+        recheck: Recheck | None = None,
+        judged: Report | None = None,
+    ) -> _Ended:
+        """Settle, or look again where `recheck` is given, as far as the token still allows it."""
+        done = session.settle(report.action_id, report.token, outcome, recheck)
+        if done.status is ReportStatus.STALE_REJECTED:
+            session.note_late_report(report.action_id)
+        kept = session.remembered(report.action_id)
+        paused = done.settled is not None and pause is not None and session.hold(pause)
         answer = _answer(done.status, kept, judged)
         if kept is None and done.status is ReportStatus.STALE_REJECTED:
             answer = ReportOutcome(status=done.status, outcome=outcome.final())
-        self._answered(report, answer, done)
+        return _Ended(done, answer, pause if paused else None)
+
+    def _tell(self, report: Report, about: Delivery, ended: _Ended) -> ReportOutcome:
+        """Everybody who listens, once it is durable."""
+        done = ended.settlement
+        self._answered(report, ended.answer, done)
         if done.rechecking is not None:
             self._look_again(report, done.rechecking)
         elif done.look is not None:
             self._evidence.drop(about.action)
-        if paused:
+        if ended.pause is not None:
             self._observers.pause_changed(
-                PauseChanged(session_id=report.session_id, wall_ns=self._clock.wall_ns(), pause=pause)
+                PauseChanged(session_id=report.session_id, wall_ns=self._clock.wall_ns(), pause=ended.pause)
             )
         self._news.notify(report.session_id)
-        return answer
+        return ended.answer
 
     def _recheck(self, about: Delivery, report: Report, outcome: Outcome, now: float) -> Recheck:
         not_before = now + self._judging.routing.recheck_delay_s

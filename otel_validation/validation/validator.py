@@ -128,6 +128,14 @@ class Validator:
             await to_thread.run_sync(checker.warm_up)
         self.warm = True
 
+    def glance(self, action: Action, report: Report) -> ValidationResult | None:
+        """The verdict where there is nothing to judge, None where `validate` has to be asked; reads no image."""
+        if self._force is not None:
+            return None
+        subject, row = self._subject(action, report), row_of(action, self._matrix)
+        judged = any(_applies(checker, subject) for checker in self._named(row.checkers))
+        return None if judged else nothing_to_judge(report)
+
     async def validate(self, action: Action, report: Report) -> ValidationResult:
         """The verdict on one report.
 

@@ -386,3 +386,50 @@ async def test_an_operator_pauses_and_resumes():
     assert await desk.poll() == pause
     assert await desk.engine.resume("s") is True
     assert [event.pause for event in desk.seen.of("pause_changed")] == [pause, None]
+
+
+class TestGlance:
+    """A report that holds nothing to judge is settled at a glance: in one visit to its session, without the judge."""
+
+    async def test_it_takes_one_visit_and_no_judge(self):
+        class Counting(MemoryStore):
+            opened = 0
+
+            def session(self, session_id):
+                self.opened += 1
+                return super().session(session_id)
+
+        desk = a_desk(store=Counting())
+        engine = Engine(desk.store, judge=desk.judge, glance=lambda *_: NOTHING_TO_JUDGE, observer=desk.seen)
+        ticket = await engine.dispatch(an_action())
+        desk.store.opened = 0
+        answer = await engine.report(a_report(token=ticket.lease.token))
+        assert (answer.status, answer.outcome.success) == (ReportStatus.ACCEPTED, True)
+        assert (desk.store.opened, desk.judge.calls) == (1, 0)
+        assert [hook for hook, _ in desk.seen.events] == ["dispatched", "reported", "answered"]
+
+    async def test_what_it_leaves_open_is_judged(self):
+        desk = a_desk(judge=ScriptedJudge(WRONG_APPLICATION))
+        engine = Engine(desk.store, judge=desk.judge, glance=lambda *_: None)
+        ticket = await engine.dispatch(an_action())
+        answer = await engine.report(a_report(token=ticket.lease.token))
+        assert (answer.outcome.success, desk.judge.calls) == (False, 1)
+
+    async def test_one_that_raises_leaves_it_to_the_judge(self, caplog):
+        def explode(*_):
+            raise RuntimeError
+
+        desk = a_desk(judge=ScriptedJudge(WRONG_APPLICATION))
+        engine = Engine(desk.store, judge=desk.judge, glance=explode)
+        ticket = await engine.dispatch(an_action())
+        answer = await engine.report(a_report(token=ticket.lease.token))
+        assert (answer.outcome.success, desk.judge.calls) == (False, 1)
+        assert "it is asked to judge" in caplog.text
+
+    async def test_a_verdict_of_its_own_is_the_judges_to_give(self):
+        """Only the judge may stop an action: it is the judge that observers hear of."""
+        desk = a_desk(judge=ScriptedJudge(COMPLETE))
+        engine = Engine(desk.store, judge=desk.judge, glance=lambda *_: WRONG_APPLICATION)
+        ticket = await engine.dispatch(an_action())
+        answer = await engine.report(a_report(token=ticket.lease.token))
+        assert (answer.outcome.success, desk.judge.calls) == (True, 1)

@@ -106,10 +106,25 @@ async def test_g01_a_contradiction_with_nothing_to_judge_is_judged_by_itself():
 )
 async def test_nothing_to_judge_is_neither_validated_nor_verified(validator):
     seen = Seen()
-    validator._observer = seen
+    validator.observe(seen)
     result = await validator.validate(an_action(), a_report())
     assert (result.verdict, result.validated, result.verified) == (Verdict.CONTINUE, False, False)
+    assert validator.glance(an_action(), a_report()) == result
     assert seen.validations == []
+
+
+@pytest.mark.parametrize(
+    "validator",
+    [
+        a_validator(It()),
+        a_validator(then=(It(),)),
+        a_validator(It(applies=ValueError())),
+        a_validator(force=Verdict.COMPLETE),
+    ],
+    ids=["a checker", "a further checker", "one that cannot tell", "forced"],
+)
+def test_a_glance_leaves_open_what_somebody_has_a_say_in(validator):
+    assert validator.glance(an_action(), a_report()) is None
 
 
 async def test_a_crashed_checker_confirms_nothing_and_is_told(caplog):
