@@ -104,8 +104,10 @@ class ReplayMiddleware:
 
     def _serve_lazily(self) -> None:
         """Start the timer where no lifespan did. The reference kept here is what keeps the task alive."""
+        if self._wiring.serving():
+            return
         loop = _asyncio_loop()
-        if self._wiring.serving() or loop is None:
+        if loop is None:
             return
         if self._lazy is None or self._lazy.done() or self._lazy.get_loop() is not loop:
             self._lazy = loop.create_task(self._serve_soon(), name="otel_validation")

@@ -312,11 +312,11 @@ class Recorder(Observer, ValidationObserver):
             self._idle[session_id] = None
 
     def _open_step(self, action: Action, wall_ns: int) -> _Parent:
-        replay_id = action.payload.get("replay_id")
-        replay = self._open_replay(action.session_id, replay_id if isinstance(replay_id, str) else "", wall_ns)
         key = _key(action)
         step = self._steps.get(key)
         if step is None:
+            replay_id = action.payload.get("replay_id")
+            replay = self._open_replay(action.session_id, replay_id if isinstance(replay_id, str) else "", wall_ns)
             parent = _Parent(replay.context, _whose(action))
             span = self._start(semconv.SPAN_STEP, action, parent, start_ns=wall_ns)
             step = self._steps[key] = _Step(span, _Parent(_inside(span), parent.attributes))
