@@ -53,6 +53,10 @@ UNPROVEN = ReportOutcome(status=ReportStatus.UNKNOWN)
 CLOSE: RawHeaders = [(b"connection", b"close")]
 
 
+_Kept = tuple[int, tuple[tuple[bytes, bytes], ...], bytes]
+"""Status, headers and body of an answer: plain tuples of bytes, of which garbage collections see nothing."""
+
+
 class Answers:
     """The host's answers to settled reports, so that a duplicate gets the same bytes and is not handled twice.
 
@@ -62,16 +66,21 @@ class Answers:
     def __init__(self) -> None:
         self.locks = KeyedLocks()
         self.firsts = FirstReports()
-        self._kept: LRUCache[Key, Answer] = LRUCache(maxsize=REMEMBERED_ANSWERS)
+        self._kept: LRUCache[Key, _Kept] = LRUCache(maxsize=REMEMBERED_ANSWERS)
 
     def keep(self, key: Key, answer: Answer) -> None:
         """Remember a good answer; one that failed is not: the agent's next try must reach the host."""
         if 200 <= answer.status < 300 and len(answer.body) <= LONGEST_REMEMBERED:
-            self._kept[key] = answer
+            headers = tuple((bytes(name), bytes(value)) for name, value in answer.start.get("headers", ()))
+            self._kept[key] = answer.status, headers, answer.body
 
     def kept(self, key: Key) -> Answer | None:
         """The remembered answer."""
-        return self._kept.get(key)
+        kept = self._kept.get(key)
+        if kept is None:
+            return None
+        status, headers, body = kept
+        return Answer({"type": "http.response.start", "status": status, "headers": list(headers)}, body)
 
 
 class ReportCall:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-REMEMBERED_ATTEMPTS = 10_000
-"""Ended attempts whose context is kept, to link later ones to them."""
+REMEMBERED_ORPHANS = 10_000
+"""Orphaned attempts whose context is kept, to link what follows to them: the next attempt, a late report, a give-up."""
 
 _PROPAGATOR = TraceContextTextMapPropagator()
 _ERROR = Status(StatusCode.ERROR)
@@ -91,7 +91,7 @@ class Recorder(Observer, ValidationObserver):
         self._dispatches: dict[str, Span] = {}
         self._reports: dict[Key, Span] = {}
         self._validations: dict[Key, Span] = {}
-        self._ended: OrderedDict[str, SpanContext] = OrderedDict()
+        self._orphans: OrderedDict[str, SpanContext] = OrderedDict()
 
     # For the layers above
 
@@ -221,7 +221,7 @@ class Recorder(Observer, ValidationObserver):
         """End the orphan's span as an error; a `resend` or `give_up` span says what follows."""
         orphan = event.orphan
         token = _last_token(orphan)
-        if token not in self._dispatches and token not in self._ended:
+        if token not in self._dispatches and token not in self._orphans:
             return  # a dispatch span of somebody else's: SpanWatch marks it
         self._end_orphan(token, event.lateness_s, event.wall_ns)
         self._mark(orphan, event.wall_ns, cause=None if event.dead is None else event.dead.cause)
@@ -379,9 +379,11 @@ class Recorder(Observer, ValidationObserver):
         if span is None:
             return
         _end(span, wall_ns, error)
-        self._ended[token] = span.get_span_context()
-        while len(self._ended) > REMEMBERED_ATTEMPTS:
-            self._ended.popitem(last=False)
+        if error is None:
+            return
+        self._orphans[token] = span.get_span_context()
+        while len(self._orphans) > REMEMBERED_ORPHANS:
+            self._orphans.popitem(last=False)
 
     def _start(
         self,
@@ -406,7 +408,7 @@ class Recorder(Observer, ValidationObserver):
 
     def _attempt_links(self, tokens: Sequence[str], kind: str) -> list[Link]:
         contexts = (
-            self._dispatches[t].get_span_context() if t in self._dispatches else self._ended.get(t) for t in tokens
+            self._dispatches[t].get_span_context() if t in self._dispatches else self._orphans.get(t) for t in tokens
         )
         return [_link(context, kind) for context in contexts if context is not None]
 

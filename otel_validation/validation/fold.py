@@ -23,6 +23,18 @@ EXPLAINS = (FailureCategory.UNEXPECTED_DIALOG, FailureCategory.WRONG_APPLICATION
 """Categories that explain others: under a dialog, or in another application, every label is the wrong one."""
 
 
+NOTHING_TO_JUDGE = ValidationResult(
+    verdict=Verdict.CONTINUE, confidence=0.0, reasoning="nothing to judge", verified=False, validated=False
+)
+CONTRADICTED = ValidationResult(
+    verdict=Verdict.CONTINUE,
+    confidence=0.0,
+    reasoning=CONTRADICTION,
+    category=FailureCategory.UNKNOWN,
+    verified=False,
+)
+
+
 def fold(findings: list[Finding], report: Report) -> ValidationResult:
     """One verdict of several findings.
 
@@ -69,12 +81,4 @@ def _explains(finding: Finding) -> tuple[int, float]:
 
 def nothing_to_judge(report: Report) -> ValidationResult:
     """No checker has a say: the agent's word stands, unless it contradicts itself (field case G01)."""
-    contradiction = report.success is True and report.error
-    return ValidationResult(
-        verdict=Verdict.CONTINUE,
-        confidence=0.0,
-        reasoning=CONTRADICTION if contradiction else "nothing to judge",
-        category=FailureCategory.UNKNOWN if contradiction else None,
-        verified=False,
-        validated=bool(contradiction),
-    )
+    return CONTRADICTED if report.success is True and report.error else NOTHING_TO_JUDGE

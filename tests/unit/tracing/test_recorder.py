@@ -393,13 +393,16 @@ async def test_without_an_sdk_everything_works_and_nothing_is_sent():
     studio.recorder.close()
 
 
-async def test_ended_attempts_are_forgotten_at_last(monkeypatch):
-    monkeypatch.setattr("otel_validation.tracing.recorder.REMEMBERED_ATTEMPTS", 3)
+async def test_orphaned_attempts_are_forgotten_at_last(monkeypatch):
+    monkeypatch.setattr("otel_validation.tracing.recorder.REMEMBERED_ORPHANS", 3)
     studio = Studio()
-    for number in range(6):
-        ticket = await studio.dispatch(f"a{number}")
-        await studio.engine.report(a_report(f"a{number}", ticket.lease.token))
-    assert len(studio.recorder._ended) == 3
+    await studio.dispatch()
+    for _ in range(6):
+        studio.clock.advance(30)
+        ticket = await studio.again()
+        await studio.engine.report(a_report(token=ticket.lease.token))
+        await studio.dispatch()
+    assert len(studio.recorder._orphans) == 3
 
 
 async def test_a_business_retry_is_numbered_and_no_resend():
