@@ -70,6 +70,8 @@ ATTRIBUTES = {
     semconv.VERDICT_CATEGORY: "why the verdict is not complete",
     semconv.VERDICT_CONFIDENCE: "from 0 to 1",
     semconv.VERDICT_VERIFIED: "false where the verdict rests on no real evidence",
+    semconv.VERDICT_FINDINGS: "what each checker found, in the order they were asked: `ocr_roi=terminate`",
+    semconv.VERDICT_CONFLICT: "whether one checker saw the effect and another, sure of it too, did not",
     semconv.VERDICT_ROUTE: "what the server does with the verdict",
     semconv.VERDICT_ADVISED_ROUTE: "in mode `observe`: the route that `enforce` would have taken, where it is another",
     semconv.CHECKER: "the checker's name",

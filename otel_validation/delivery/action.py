@@ -75,16 +75,6 @@ class Action:
         return value if value is not None and value > 0 else None
 
     @property
-    def expected_text(self) -> str | None:
-        """The label the action is aimed at: `target_spec.by_text`, else `by_text`; None where there is none."""
-        spec = self.payload.get("target_spec")
-        nested = spec.get("by_text") if isinstance(spec, Mapping) else None
-        for text in (nested, self.payload.get("by_text")):
-            if isinstance(text, str) and text.strip():
-                return text
-        return None
-
-    @property
     def aim(self) -> Point | None:
         """Where the action was meant to go: its own coordinates, else those of `target_spec`."""
         return Point.from_json(self.payload) or Point.from_json(self.payload.get("target_spec"))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from otel_validation.delivery.outcome import Outcome
     from otel_validation.validation.report import Report
     from otel_validation.validation.validator import CheckDetails, ValidationDetails
+    from otel_validation.validation.verdict import ValidationResult
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ REMEMBERED_ORPHANS = 10_000
 
 _PROPAGATOR = TraceContextTextMapPropagator()
 _ERROR = Status(StatusCode.ERROR)
-Attributes = Mapping[str, str | bool | int | float]
+Attributes = Mapping[str, str | bool | int | float | list[str]]
 NOTHING: Attributes = {}
 Key = tuple[str, str]
 
@@ -272,13 +273,7 @@ class Recorder(Observer, ValidationObserver):
     def validated(self, details: ValidationDetails) -> None:
         """A `verdict` span, then the end of the validation's."""
         result, action = details.result, details.action
-        attributes: dict[str, str | bool | int | float] = {
-            semconv.VERIFICATION_STATUS: result.verdict.value,
-            semconv.VERDICT_CONFIDENCE: round(result.confidence, 4),
-            semconv.VERDICT_VERIFIED: result.verified,
-        }
-        if result.category:
-            attributes[semconv.VERDICT_CATEGORY] = result.category.value
+        attributes = _verdict_attributes(result)
         validation = self._open_validation(action, details.started_ns)
         parent = _Parent(_inside(validation), _whose(action))
         verdict = self._start(semconv.SPAN_VERDICT, action, parent, start_ns=details.ended_ns, attributes=attributes)
@@ -459,6 +454,17 @@ def _end(span: Span, wall_ns: int | None, error: str | None) -> None:
         span.set_attribute(semconv.ERROR_TYPE, error)
         span.set_status(_ERROR)
     span.end(wall_ns)
+
+
+def _verdict_attributes(result: ValidationResult) -> Attributes:
+    return {
+        semconv.VERIFICATION_STATUS: result.verdict.value,
+        semconv.VERDICT_CONFIDENCE: round(result.confidence, 4),
+        semconv.VERDICT_VERIFIED: result.verified,
+        semconv.VERDICT_FINDINGS: [f"{finding.checker}={finding.verdict.value}" for finding in result.findings],
+        semconv.VERDICT_CONFLICT: result.conflict,
+        **({semconv.VERDICT_CATEGORY: result.category.value} if result.category else {}),
+    }
 
 
 def _outcome_attributes(outcome: Outcome) -> dict[str, str | bool]:

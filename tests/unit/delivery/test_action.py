@@ -75,20 +75,6 @@ def test_without_its_own_visibility_timeout_it_has_none():
 
 
 @pytest.mark.parametrize(
-    ("fields", "text"),
-    [
-        ({"target_spec": {"by_text": "Imagerie"}, "by_text": "other"}, "Imagerie"),
-        ({"target_spec": {"by_text": "  "}, "by_text": "Imagerie"}, "Imagerie"),
-        ({"target_spec": "Imagerie"}, None),
-        ({"by_text": 3}, None),
-        ({}, None),
-    ],
-)
-def test_the_expected_text(fields, text):
-    assert an_action(**fields).expected_text == text
-
-
-@pytest.mark.parametrize(
     ("fields", "point"),
     [
         ({"x_pct": 0.0, "y_pct": 0.0, "target_spec": {"x_pct": 0.9, "y_pct": 0.9}}, Point(0.0, 0.0)),

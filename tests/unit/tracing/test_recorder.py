@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from delivery_kit import a_report, an_action
+from delivery_kit import a_finding, a_report, an_action
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind, StatusCode
 from recorder_kit import CANARY, SHOT, Checker, Studio, ident, links, parent
@@ -15,6 +15,8 @@ from otel_validation.delivery.lease import Delivery, DeliveryState
 from otel_validation.delivery.observer import Dispatched, Reported
 from otel_validation.delivery.policy import DeliveryPolicy
 from otel_validation.tracing import semconv
+from otel_validation.validation.fold import fold
+from otel_validation.validation.validator import ValidationDetails
 from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
 
 if TYPE_CHECKING:
@@ -167,11 +169,31 @@ async def test_a_stopped_report_is_no_error_and_says_why():
     verdict = studio.named("verdict click")
     assert verdict.attributes["verification.status"] == "terminate"
     assert verdict.attributes["rpa.verdict.failure_category"] == "wrong_target"
+    assert verdict.attributes["rpa.verdict.findings"] == ("ocr_roi=terminate",)
+    assert verdict.attributes["rpa.verdict.conflict"] is False
     assert studio.named("check ocr_roi").attributes["rpa.verdict.failure_category"] == "wrong_target"
     report = studio.named("report click")
     assert report.attributes["rpa.report.overridden"] is True
     assert report.attributes["rpa.verdict.route"] == "retry_with_reresolve"
     assert all(span.status.status_code is StatusCode.UNSET for span in studio.spans)
+
+
+async def test_both_sides_of_a_conflict_are_on_the_verdict():
+    studio = Studio()
+    findings = (
+        a_finding(Verdict.TERMINATE, category=FailureCategory.WRONG_TARGET, checker="ocr_roi"),
+        a_finding(checker="title_bar"),
+    )
+    studio.recorder.validated(
+        ValidationDetails(
+            action=an_action(), report=a_report(), result=fold(findings, a_report()), started_ns=1, ended_ns=2
+        )
+    )
+    for name in ("verdict click", "validate click"):
+        attributes = studio.named(name).attributes
+        assert attributes["verification.status"] == "terminate"
+        assert attributes["rpa.verdict.conflict"] is True
+        assert attributes["rpa.verdict.findings"] == ("ocr_roi=terminate", "title_bar=complete")
 
 
 async def test_a_crashed_checker_is_an_error_of_its_span_only():
