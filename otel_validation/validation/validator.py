@@ -159,7 +159,7 @@ class Validator:
             "validated",
             ValidationDetails(
                 action=action,
-                report=report,
+                report=subject.report,
                 result=result,
                 started_ns=started_ns,
                 ended_ns=self._clock.wall_ns(),

@@ -10,6 +10,7 @@ from delivery_kit import a_finding, a_report, an_action
 
 from otel_validation.clock import VirtualClock
 from otel_validation.validation.matrix import Row
+from otel_validation.validation.subject import ReportSubject
 from otel_validation.validation.validator import ValidationObserver, Validator
 from otel_validation.validation.verdict import FailureCategory, Verdict
 
@@ -309,3 +310,13 @@ async def test_a_forced_verdict_looks_at_nothing_and_is_said_at_start(verdict, c
     result = await validator.validate(an_action(), a_report())
     assert (result.verdict, result.verified, checker.calls) == (verdict, True, 0)
     assert "RPA_VALIDATOR_FORCE_VERDICT" in result.reasoning
+
+
+async def test_observers_get_the_report_that_checkers_saw():
+    """Of a secret's report both see nothing that it carries."""
+    seen = Seen()
+    validator = Validator(
+        [It()], subject=ReportSubject, matrix={"type_secret": Row(checks=("it",), budget_s=10.0)}, observer=seen
+    )
+    await validator.validate(an_action(type="type_secret"), a_report(value="hunter2", value_given=True))
+    assert [details.report.value for details in (*seen.checks, *seen.validations)] == [None, None]
