@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import numpy as np
 
-from otel_validation.errors import ImageError, UnplacedError, UnusableExpectationError
+from otel_validation.errors import UnplacedError, UnusableExpectationError
 from otel_validation.validation.expectation import expected_text, expects_text
 from otel_validation.validation.place import place_of
+from otel_validation.validation.screens import Unusable, screens_of
 from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
-from otel_validation.vision.image import Frame, is_blank
 from otel_validation.vision.labels import (
     Span,
     around_click,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from otel_validation.validation.checker import Subject
     from otel_validation.validation.place import Place
     from otel_validation.vision.expected import ExpectedText
+    from otel_validation.vision.image import Frame
     from otel_validation.vision.ocr.engine import OcrEngine, Pixels, TextBox
 
 ROI_WIDTH, ROI_HEIGHT = 320, 96
@@ -146,24 +147,16 @@ class OcrRoiChecker:
         try:
             expected = expected_text(subject.action)
         except UnusableExpectationError as error:
-            return self._unverified(FailureCategory.UNKNOWN, error.reason, {"expected": None})
+            return Unusable(FailureCategory.UNKNOWN, error.reason).finding(self.name, {"expected": None})
         evidence: dict[str, Any] = {"expected": expected.as_json()}
-        try:
-            before, after = subject.before, subject.after
-        except ImageError as error:
-            reason = f"the screenshot cannot be read: {error.reason}"
-            return self._unverified(FailureCategory.IMAGE_INVALID, reason, evidence)
-        blank = [frame is not None and is_blank(frame) for frame in (before, after)]
-        if blank[1] or (after is None and blank[0]):
-            return self._unverified(FailureCategory.SCREEN_UNAVAILABLE, "the screen is blank", evidence)
-        if before is not None and after is not None and before.size != after.size:
-            reason = "the screens before and after differ in size"
-            return self._unverified(FailureCategory.UNKNOWN, reason, evidence)
-        frames = {"before": None if blank[0] else before, "after": after}
+        screens = screens_of(subject)
+        if isinstance(screens, Unusable):
+            return screens.finding(self.name, evidence)
+        frames = {"before": screens.before, "after": screens.after}
         try:
             readings = self._readings(subject, frames, expected)
         except UnplacedError as error:
-            return self._unverified(FailureCategory.UNKNOWN, error.reason, evidence)
+            return Unusable(FailureCategory.UNKNOWN, error.reason).finding(self.name, evidence)
         name, reading = _decisive(readings)
         return self._finding(reading, {**evidence, "frame": name})
 
@@ -249,17 +242,6 @@ class OcrRoiChecker:
             return False
         labels = self._engine.read(_enlarged(frame.crop(dialog), DIALOG_ZOOM / scale))
         return not any(_shows(label, labels, expected) for label in labels)
-
-    def _unverified(self, category: FailureCategory, reason: str, evidence: Mapping[str, Any]) -> Finding:
-        return Finding(
-            checker=self.name,
-            verdict=Verdict.CONTINUE,
-            confidence=0.0,
-            reasoning=reason,
-            category=category,
-            verified=False,
-            evidence=evidence,
-        )
 
     def _finding(self, reading: _Reading, evidence: Mapping[str, Any]) -> Finding:
         region = reading.region

@@ -4,9 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
-from otel_validation.delivery.action import LONGEST_ID, Point
+from otel_validation.delivery.action import LONGEST_ID, Point, finite
+
+MILLISECONDS_FROM = 1e11
+"""A number of this size is a time in milliseconds: as seconds it would lie 3,000 years ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """When the agent took its screenshots and when it acted, in seconds of its own clock; None where it did not say.
+
+    They are compared with each other only: an agent's clock is nobody else's.
+    """
+
+    before: float | None = None
+    after: float | None = None
+    action: float | None = None
+
+    @classmethod
+    def from_json(cls, value: object) -> Captured:
+        """Read `{"before": .., "after": .., "action": ..}`: seconds or milliseconds since 1970, or ISO 8601."""
+        if not isinstance(value, Mapping):
+            return cls()
+        return cls(*(_time(value.get(key)) for key in ("before", "after", "action")))
+
+    @property
+    def out_of_order(self) -> bool:
+        """Whether the screen after the action was taken before the action, or before the screen before it."""
+        return self.after is not None and any(
+            earlier is not None and self.after < earlier for earlier in (self.before, self.action)
+        )
+
+    @property
+    def at_once(self) -> bool:
+        """Whether both screens carry the same time."""
+        return self.after is not None and self.after == self.before
+
 
 VALUE_MEMBERS = ("value", "extracted", "result")
 """Where agents put what an action read: the first that is there counts, be it 0, "" or false (DESIGN section 9); null
@@ -26,8 +62,8 @@ class Report:
     `success` is None where the agent sent none or something that is not a bool: unknown, never a success.
     `screenshot_before` and `screenshot_after` are base64 or a data URL, as sent; decoding is the validator's.
     `position_given` tells a missing position from one that cannot be used (NaN, text), `value_given` a missing value
-    from null. `members` are the report's other members as they were sent. Neither they nor the value are bounded
-    here, and a repr shows neither.
+    from null. `captured` says when the screenshots were taken (`captured_at` in JSON). `members` are the report's other
+    members as they were sent. Neither they nor the value are bounded here, and a repr shows neither.
     """
 
     session_id: str
@@ -44,6 +80,7 @@ class Report:
     value: Any = field(default=None, repr=False)
     value_given: bool = False
     members: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    captured: Captured = Captured()
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Report | None:
@@ -69,6 +106,7 @@ class Report:
             value=None if named is None else body[named],
             value_given=bool(given),
             members={name: member for name, member in body.items() if name not in APART},
+            captured=Captured.from_json(body.get("captured_at")),
         )
 
     def without_contents(self) -> Report:
@@ -104,3 +142,14 @@ def _identifier(value: object) -> str | None:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+def _time(value: object) -> float | None:
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    number = finite(value)
+    return number / 1e3 if number is not None and abs(number) >= MILLISECONDS_FROM else number

@@ -73,6 +73,11 @@ class Frame:
         """Height in pixels."""
         return self.image.size[1]
 
+    @property
+    def rgb(self) -> Image.Image:
+        """The whole screen as an RGB image, transparency on white; the image itself where it is RGB already."""
+        return _as_rgb(self.image)
+
     def crop(self, box: tuple[float, float, float, float]) -> Pixels:
         """The pixels of `box` (x0, y0, x1, y1, cut at the frame's edges) as RGB; transparency lies on white.
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from otel_validation.delivery.action import LONGEST_ID, Point
-from otel_validation.validation.report import Report
+from otel_validation.validation.report import Captured, Report
 
 IDS = {"session_id": "s", "action_id": "a"}
 
@@ -108,3 +108,35 @@ def test_a_report_can_be_emptied_of_what_it_carries():
     report = read(value="S3cret", detail="S3cret", success=True, screenshot_after="aGVsbG8=").without_contents()
     assert (report.value, report.value_given, dict(report.members)) == (None, False, {})
     assert (report.success, report.screenshot_after) == (True, "aGVsbG8=")
+
+
+class TestCaptured:
+    @pytest.mark.parametrize(
+        ("sent", "seconds"),
+        [
+            (1764590400.5, 1764590400.5),
+            (1764590400500, 1764590400.5),
+            ("2025-12-01T12:00:00.500Z", 1764590400.5),
+            ("2025-12-01T13:00:00.500+01:00", 1764590400.5),
+            ("2025-12-01T12:00:00.500", 1764590400.5),
+            (0, 0.0),
+            ("yesterday", None),
+            (True, None),
+            (float("nan"), None),
+            (None, None),
+        ],
+    )
+    def test_a_time_is_seconds_milliseconds_or_iso_8601(self, sent, seconds):
+        assert read(captured_at={"after": sent}).captured == Captured(after=seconds)
+
+    @pytest.mark.parametrize("sent", [None, 3, "now", []])
+    def test_anything_else_says_nothing(self, sent):
+        assert read(captured_at=sent).captured == Captured()
+
+    def test_order(self):
+        assert Captured(before=2.0, after=1.0).out_of_order
+        assert Captured(action=2.0, after=1.0).out_of_order
+        assert not Captured(before=1.0, action=1.5, after=2.0).out_of_order
+        assert not Captured(before=1.0).out_of_order
+        assert Captured(before=1.0, after=1.0).at_once
+        assert not Captured().at_once
