@@ -59,6 +59,10 @@ class OcrUnavailableError(OtelValidationError):
         self.engine = engine
 
 
+class EncoderUnavailableError(OtelValidationError):
+    """Raised when an image encoder cannot be loaded or used; the message says what to install or to change."""
+
+
 class AgentRefusedError(OtelValidationError):
     """Raised when the server answers an agent with 401 or 403: no retry helps, the token has to be changed."""
 

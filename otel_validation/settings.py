@@ -85,6 +85,8 @@ class Settings(BaseSettings):
     ocr_model_dir: Path | None = None
     """`RPA_OCR_MODEL_DIR`: a folder with your own weights for that engine; by default it finds its weights itself."""
 
+    similarity_encoder: Path | None = None
+    """`RPA_SIMILARITY_ENCODER`: a file with an image encoder for the checker `similarity` (`.onnx`, or TorchScript)."""
     image_max_pixels: int = Field(default=50_000_000, gt=0)
     """`RPA_IMAGE_MAX_PIXELS`: the largest screenshot that is decoded."""
     max_report_bytes: int = Field(default=32 * 2**20, gt=0)
