@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from otel_validation.errors import UnplacedError
+from otel_validation.validation.matrix import ALIASES
 from otel_validation.validation.place import guess_scale, place_of
 from otel_validation.validation.screens import Unusable, screens_of
 from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
@@ -27,7 +28,7 @@ IDENTICAL, QUIET, NOTIFIED = 0.9, 0.8, 0.6
 """That nothing happened is proved by equal pixels; it is less sure with a clock or compression to explain away, and
 less so with a notification, which may be the action's."""
 LOADING, DISTURBED = 0.7, 0.7
-SETTLED = 0.5
+SETTLED = 0.6
 FILLING = frozenset({"type", "type_secret", "paste_and_execute"})
 """Actions that fill the field they are aimed at: a change elsewhere is not theirs."""
 SHOWN = 20
@@ -96,7 +97,7 @@ class PixelDiffChecker:
         place = None if expected is Expected.NONE else click
         change = compare(screens.before, screens.after, click=place, scale=scale)
         waiting = loading(change, scale=scale)
-        outcome = _judge(change, waiting, expected, fills=subject.action.type in FILLING and click is not None)
+        outcome = _judge(change, waiting, expected, fills=_kind(subject.action) in FILLING and click is not None)
         return Finding(
             checker=self.name,
             verdict=outcome.verdict,
@@ -112,7 +113,11 @@ def expected_change(action: Action) -> Expected:
     said = action.payload.get("expected_change")
     if isinstance(said, str) and said.strip().lower() in set(Expected):
         return Expected(said.strip().lower())
-    return DEFAULTS.get(action.type, Expected.SOME)
+    return DEFAULTS.get(_kind(action), Expected.SOME)
+
+
+def _kind(action: Action) -> str:
+    return ALIASES.get(action.type, action.type)
 
 
 def _nothing_to_compare(subject: Subject) -> Unusable:

@@ -147,7 +147,8 @@ class TestExpectsNoChange:
 
 
 def test_a_wait_is_over_when_the_page_has_settled():
-    assert judged(at=None, kind="wait").verdict is Verdict.COMPLETE
+    for kind in ("wait", "wait_for_anchor"):
+        assert judged(at=None, kind=kind).verdict is Verdict.COMPLETE
     assert judged(lambda d: d.tab((20, 90, 200)), at=None, kind="wait").verdict is Verdict.COMPLETE
     waiting = judged(lambda d: d.page(), lambda d: d.spinner(960, 520), at=None, kind="wait")
     assert told(waiting) == (Verdict.CONTINUE, FailureCategory.UI_LOADING)
