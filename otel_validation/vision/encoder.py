@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import threading
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -173,7 +174,10 @@ class _TorchNetwork:
                 "RPA_SIMILARITY_ENCODER: a TorchScript encoder needs torch: pip install torch (or export it to ONNX)"
             ) from error
         try:
-            self._module = self._torch.jit.load(str(path), map_location="cpu").eval()
+            with warnings.catch_warnings():
+                # torch calls the format deprecated from 2.9 on; the operator has chosen it.
+                warnings.simplefilter("ignore")
+                self._module = self._torch.jit.load(str(path), map_location="cpu").eval()
         except Exception as error:
             raise EncoderUnavailableError(f"RPA_SIMILARITY_ENCODER: {path} is no TorchScript network") from error
         schema = self._module.forward.schema.arguments

@@ -185,12 +185,12 @@ def test_torchscript_without_torch_says_what_to_install(tmp_path):
 
 
 @pytest.mark.skipif(not has_torch(), reason="torch is not installed (it is in the environment of the engine suite)")
+@pytest.mark.filterwarnings("ignore:.torch.jit.trace.:FutureWarning", "ignore:.torch.jit.trace.:DeprecationWarning")
 class TestTorchScript:
     def save(self, path, forward):
         torch = importlib.import_module("torch")
-        torch.jit.trace(forward, tuple(torch.rand(1, 3, 224, 224) for _ in range(forward.__code__.co_argcount))).save(
-            path
-        )
+        pictures = tuple(torch.rand(1, 3, 224, 224) for _ in range(forward.__code__.co_argcount))
+        torch.jit.trace(forward, pictures).save(str(path))
         return path
 
     def test_an_embedding_and_a_distance(self, tmp_path):
