@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
 SMALL = 100
 """Pixels at 100 % on a side up to which a place is looked at by its shape."""
-MOST_SMALL = 40
+MOST_SMALL = 24
 """More small places than these are not a caret, a clock and a pointer."""
+BUSY = 0.05
+"""Share of the screen that changed from which small places decide nothing, and are not looked at."""
 NEAR = 120
 """A place is near a click within this distance (pixels at 100 %)."""
 ROW_REACH, ROW_HEIGHT = 400, 24
@@ -157,7 +159,7 @@ def compare(before: Frame, after: Frame, *, click: tuple[int, int] | None = None
 def _regions(found: Difference, scene: _Scene) -> Iterable[Region]:
     patches = found.patches()
     small = [patch for patch in patches if _is_small(patch.box, scene.scale)]
-    if len(small) > MOST_SMALL:
+    if len(small) > MOST_SMALL or found.share > BUSY:
         return [scene.region(patch.box, _kind_of_patch(patch, scene)) for patch in patches]
     regions = [scene.region(p.box, _kind_of_patch(p, scene)) for p in patches if not _is_small(p.box, scene.scale)]
     marks = [mark for patch in small if (mark := found.mark(patch.box)) is not None]

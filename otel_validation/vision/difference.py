@@ -119,7 +119,7 @@ class Difference:
         """The pixels that changed in and right beside `box`; None where they are too faint to be told."""
         wide = self.before.clip((box[0] - PAD, box[1] - PAD, box[2] + PAD, box[3] + PAD))
         before, after = self.before.crop(wide), self.after.crop(wide)
-        apart = np.asarray(cv2.absdiff(before, after)).max(axis=2)
+        apart = strongest(np.asarray(cv2.absdiff(before, after)))
         mask = apart >= max(FAINT, OF_PEAK * float(apart.max()))
         if not mask.any():
             return None
@@ -140,7 +140,7 @@ def difference(before: Frame, after: Frame, near: tuple[float, float, float, flo
         return None
     box = _on_grid(box, before.size)
     heat = np.asarray(apart.reduce(CELL, box)).astype(np.float32)
-    loud = heat.max(axis=2) >= LOUD
+    loud = strongest(heat) >= LOUD
     cells = np.zeros((-(-before.height // CELL), -(-before.width // CELL)), np.bool_)
     for zone in _bands(loud, box):
         part = _within(cells, zone)
@@ -153,6 +153,11 @@ def difference(before: Frame, after: Frame, near: tuple[float, float, float, flo
     for zone in _surroundings(before, near) if much else doubtful:
         _look_closer(first, second, zone, cells, levels)
     return Difference(before, after, cells)
+
+
+def strongest(colours: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The largest of each pixel's three values (numpy takes ten times longer over a last axis of three)."""
+    return np.asarray(np.maximum(np.maximum(colours[..., 0], colours[..., 1]), colours[..., 2]))
 
 
 def cut(mark: Mark) -> Mark:
@@ -195,7 +200,7 @@ def _tinted(shift: npt.NDArray[np.float32], heat: npt.NDArray[np.float32]) -> Ma
     for sign in (1, -1):
         moved = np.maximum(sign * together, 0)
         least = np.asarray(cv2.erode(moved, kernel, borderType=cv2.BORDER_CONSTANT, borderValue=0))
-        middle = (least.max(axis=2) >= TINTED) | (least.min(axis=2) >= SHADED)
+        middle = (strongest(least) >= TINTED) | (-strongest(-least) >= SHADED)
         found |= np.asarray(cv2.dilate(middle.astype(np.uint8), kernel)).astype(np.bool_)
     return found
 
@@ -222,7 +227,7 @@ def _bands(marked: Mask, box: PixelBox) -> list[PixelBox]:
 
 def _is_noisy(heat: npt.NDArray[np.float32], loud: Mask) -> bool:
     """Whether the pair was compressed differently: around what differs much lies more that differs a little."""
-    quiet = int(np.count_nonzero(heat.max(axis=2))) - int(np.count_nonzero(loud))
+    quiet = int(np.count_nonzero(strongest(heat))) - int(np.count_nonzero(loud))
     return quiet >= max(NOISE_LEAST, NOISE_SHARE * np.count_nonzero(loud))
 
 

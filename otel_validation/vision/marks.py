@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 
+from otel_validation.vision.difference import strongest
+
 if TYPE_CHECKING:
     from otel_validation.vision.difference import Mark, Mask
     from otel_validation.vision.ocr.engine import Pixels
@@ -104,9 +106,11 @@ def is_ring(mask: Mask, scale: float) -> bool:
 
     The circle is fitted by least squares (Kasa, 1976, https://doi.org/10.1109/TIM.1976.6312298).
     """
-    y, x = np.nonzero(mask)
     low, high = RING_RADII
-    if x.size < 12 or not 2 * low <= max(mask.shape) <= 2.4 * high * scale:
+    if not 2 * low <= max(mask.shape) <= 2.4 * high * scale or min(mask.shape) < low:
+        return False
+    y, x = np.nonzero(mask)
+    if x.size < 12:
         return False
     system = np.column_stack([x, y, np.ones_like(x)]).astype(np.float64)
     solution, _, rank, _ = np.linalg.lstsq(system, x.astype(np.float64) ** 2 + y.astype(np.float64) ** 2, rcond=None)
@@ -143,7 +147,8 @@ def _has_pointer_size(mark: Mark, scale: float) -> bool:
 
 def _filled(mask: Mask) -> Mask:
     """The shape with its holes: a white arrow on white differs by its outline only."""
-    padded = np.pad(mask.astype(np.uint8), 1)
+    padded = np.zeros((mask.shape[0] + 2, mask.shape[1] + 2), np.uint8)
+    padded[1:-1, 1:-1] = mask
     outlines, _ = cv2.findContours(padded, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     cv2.drawContours(padded, outlines, -1, 1, cv2.FILLED)
     return padded[1:-1, 1:-1].astype(np.bool_)
@@ -186,7 +191,7 @@ def _is_same(one: Mark, two: Mark, first: Pixels, second: Pixels) -> bool:
     mirrored = shapes[0][:, ::-1]
     if (shapes[0] & mirrored).sum() >= ONE_SIDED * (shapes[0] | mirrored).sum():
         return False
-    apart = np.asarray(cv2.absdiff(first[:height, :width], second[:height, :width])).max(axis=2)
+    apart = strongest(np.asarray(cv2.absdiff(first[:height, :width], second[:height, :width])))
     return bool((apart[both] <= SAME_COLOUR).mean() >= SAME_SHARE)
 
 
