@@ -51,6 +51,7 @@ OURS = [
     ("RPA_VALIDATOR_WORKERS", "3", "validator_workers", 3),
     ("RPA_OCR_ENGINE", "EasyOCR", "ocr_engine", "easyocr"),
     ("RPA_OCR_MODEL_DIR", "/srv/weights", "ocr_model_dir", Path("/srv/weights")),
+    ("RPA_SIMILARITY_ENCODER", "clip.onnx", "similarity_encoder", Path("clip.onnx")),
     ("RPA_IMAGE_MAX_PIXELS", "1000", "image_max_pixels", 1000),
     ("RPA_MAX_REPORT_BYTES", "1000", "max_report_bytes", 1000),
     ("RPA_MAX_POLL_ANSWER_BYTES", "1000", "max_poll_answer_bytes", 1000),

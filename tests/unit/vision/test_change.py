@@ -148,9 +148,16 @@ class TestCaret:
         change = compared("light", "png", lambda d: d.field("Durandl"), click=FIELD)
         assert kinds(change) == {Kind.CHANGE}
 
-    def test_a_long_thin_line_is_a_change(self):
-        change = compared("light", "png", lambda d: d.box(1100, 640, 1100, 720, fill=d.ink))
-        assert kinds(change) == {Kind.CHANGE}
+    @pytest.mark.parametrize("box", [(1100, 640, 1100, 720), (1100, 640, 1102, 651)])
+    def test_a_line_too_long_and_a_bar_too_thick_are_changes(self, box):
+        assert kinds(compared("light", "png", lambda d: d.box(*box, fill=d.ink))) == {Kind.CHANGE}
+
+    def test_a_dotted_line_is_a_change(self):
+        def dots(desk):
+            for y in range(640, 660, 2):
+                desk.box(1100, y, 1100, y, fill=desk.ink)
+
+        assert kinds(compared("light", "png", dots)) == {Kind.CHANGE}
 
 
 class TestClock:
