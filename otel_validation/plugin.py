@@ -17,6 +17,8 @@ from otel_validation.asgi.middleware import ReplayMiddleware
 from otel_validation.asgi.wiring import Wiring
 from otel_validation.checkers.json_schema import JsonSchemaChecker
 from otel_validation.checkers.ocr_roi import OcrRoiChecker
+from otel_validation.checkers.pixel_diff import PixelDiffChecker
+from otel_validation.checkers.similarity import SimilarityChecker
 from otel_validation.clock import Clock, SystemClock
 from otel_validation.delivery.counters import Counters, Journal
 from otel_validation.delivery.engine import Engine
@@ -33,6 +35,7 @@ from otel_validation.validation.rules import Rules, load_rules
 from otel_validation.validation.subject import ReportSubject
 from otel_validation.validation.validator import ValidationObserver, Validator
 from otel_validation.validation.verdict import Verdict
+from otel_validation.vision.encoder import FileEncoder
 from otel_validation.vision.ocr.registry import make_engine
 
 if TYPE_CHECKING:
@@ -228,11 +231,17 @@ def uninstrument(app: Starlette) -> None:
 def default_validator(settings: Settings, *, observer: ValidationObserver | None = None) -> Validator:
     """The Validator with every checker that is built in, and the OCR engine that the settings name.
 
-    Raises ConfigurationError for rules that cannot be used, and OcrUnavailableError, which says what to install, where
-    that engine or its weights are not there.
+    Raises ConfigurationError for rules that cannot be used; OcrUnavailableError or EncoderUnavailableError, which say
+    what to install, where that engine or its weights, or the encoder's file, are not there.
     """
+    encoder = settings.similarity_encoder
     ocr = make_engine(settings.ocr_engine, model_dir=settings.ocr_model_dir)
-    checkers: list[Checker] = [OcrRoiChecker(ocr), JsonSchemaChecker()]
+    checkers: list[Checker] = [
+        JsonSchemaChecker(),
+        OcrRoiChecker(ocr),
+        PixelDiffChecker(),
+        SimilarityChecker(None if encoder is None else FileEncoder(encoder)),
+    ]
     force = settings.validator_force_verdict
     return Validator(
         [c for c in checkers if settings.validator_llm_judge_enabled or c.name != JUDGE],

@@ -12,7 +12,7 @@ from http_kit import NEXT, Agent, StubChecker, a_site, body_of, click, exchange,
 from otel_validation import Plugin, Settings, instrument, uninstrument
 from otel_validation.clock import SystemClock, VirtualClock
 from otel_validation.delivery.observer import Dispatched, Observer
-from otel_validation.errors import ConfigurationError, OcrUnavailableError
+from otel_validation.errors import ConfigurationError, EncoderUnavailableError, OcrUnavailableError
 from otel_validation.plugin import CHECKERS, default_validator, delivery_policy, routing_policy
 from otel_validation.validation.routing import Mode, OnUnverified
 
@@ -202,6 +202,12 @@ def test_settings_become_the_routing_policy():
 
 def test_the_default_validator_has_checkers_of_the_matrix():
     assert {"ocr_roi", "json_schema"} <= set(default_validator(Settings()).names) <= CHECKERS
+
+
+def test_the_image_encoder_is_the_one_of_the_settings(tmp_path):
+    with pytest.raises(EncoderUnavailableError, match="there is no file"):
+        default_validator(Settings(similarity_encoder=tmp_path / "clip.onnx"))
+    assert default_validator(Settings())._checkers["similarity"]._encoder is None
 
 
 def test_the_ocr_engine_is_the_one_of_the_settings(tmp_path):
