@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from otel_validation.validation.verdict import (
@@ -41,19 +42,20 @@ def fold(findings: list[Finding], report: Report) -> ValidationResult:
     The rule: a verified TERMINATE wins over everything; of several the one whose category explains the others
     (`EXPLAINS`) where it is sure enough, else the surest. Then anything that is not a verified COMPLETE makes
     CONTINUE: what is known to be missing before what nobody could tell. COMPLETE needs every finding to be COMPLETE
-    and verified, and at least one. Confidence is that of the finding that decided; where only the screen bears it out,
-    it is capped (field case G12: a page may say "saved" while the server refused).
+    and verified, and at least one to be a proof; without one the agent's word stands. Confidence is that of the finding
+    that decided, of several proofs the surest; where only the screen bears it out, it is capped (field case G12: a page
+    may say "saved" while the server refused).
     """
-    if not findings:
-        return nothing_to_judge(report)
     stops = [f for f in findings if f.verdict is Verdict.TERMINATE and f.verified]
     unsure = [f for f in findings if f.verdict is not Verdict.COMPLETE or not f.verified]
     if stops:
         decisive = max(stops, key=_explains)
     elif unsure:
         decisive = max(unsure, key=lambda f: f.verified)
+    elif proofs := [f for f in findings if f.proof]:
+        decisive = max(proofs, key=lambda f: f.confidence)
     else:
-        decisive = min(findings, key=lambda f: f.confidence)
+        return replace(nothing_to_judge(report), findings=tuple(findings))
     verdict, category, reasoning = decisive.verdict, decisive.category, decisive.reasoning
     verified = decisive.verified
     if not verified:
@@ -80,5 +82,5 @@ def _explains(finding: Finding) -> tuple[int, float]:
 
 
 def nothing_to_judge(report: Report) -> ValidationResult:
-    """No checker has a say: the agent's word stands, unless it contradicts itself (field case G01)."""
+    """Nothing proves or disproves it: the agent's word stands, unless it contradicts itself (field case G01)."""
     return CONTRADICTED if report.success is True and report.error else NOTHING_TO_JUDGE

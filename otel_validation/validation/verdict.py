@@ -48,9 +48,10 @@ class FailureCategory(StrEnum):
 class Finding:
     """One checker's result.
 
-    `confidence` is in 0..1. `verified` is false where the verdict rests on no real evidence. `reasoning` may name
-    what was on the screen, so it stays in the process (answers to the agent and local evidence, never telemetry).
-    `evidence` is JSON-serialisable; keys are documented by each checker.
+    `confidence` is in 0..1. `verified` is false where the verdict rests on no real evidence. `proof` is false for a
+    COMPLETE that only says that nothing is against it (no dialog is in the way, the right window is in front): it
+    confirms no action by itself. `reasoning` may name what was on the screen, so it stays in the process (answers to
+    the agent and local evidence, never telemetry). `evidence` is JSON-serialisable; each checker documents its keys.
     """
 
     checker: str
@@ -59,6 +60,7 @@ class Finding:
     reasoning: str
     category: FailureCategory | None = None
     verified: bool = True
+    proof: bool = True
     evidence: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
 
 
@@ -82,7 +84,7 @@ class ValidationResult:
     @property
     def conflict(self) -> bool:
         """Whether one checker saw the effect and another, sure of it too, did not."""
-        seen = {finding.verdict for finding in self.findings if finding.verified}
+        seen = {f.verdict for f in self.findings if f.verified and (f.proof or f.verdict is not Verdict.COMPLETE)}
         return Verdict.COMPLETE in seen and len(seen) > 1
 
 

@@ -16,6 +16,7 @@ SURER_STOP = a_finding(Verdict.TERMINATE, 0.95, category=FailureCategory.WRONG_A
 UNSURE = a_finding(Verdict.CONTINUE, 0.4, verified=False, category=FailureCategory.UNKNOWN)
 LOADING = a_finding(Verdict.CONTINUE, 0.6, category=FailureCategory.UI_LOADING)
 GUESSED_STOP = a_finding(Verdict.TERMINATE, 0.9, verified=False, category=FailureCategory.WRONG_TARGET)
+NOTHING_AGAINST = replace(a_finding(confidence=0.95), proof=False)
 SURELY_GUESSED = a_finding(Verdict.COMPLETE, 0.99, verified=False)
 GUESSED = a_finding(Verdict.COMPLETE, 0.5, verified=False)
 SUREST_STOP = a_finding(Verdict.TERMINATE, 0.99, category=FailureCategory.WRONG_TARGET)
@@ -29,7 +30,10 @@ DIALOG = a_finding(Verdict.TERMINATE, 0.75, category=FailureCategory.UNEXPECTED_
     ("findings", "verdict", "category", "verified", "confidence"),
     [
         ([SEEN], Verdict.COMPLETE, None, True, 0.9),
-        ([SEEN, a_finding(confidence=0.8)], Verdict.COMPLETE, None, True, 0.8),
+        ([a_finding(confidence=0.8), SEEN], Verdict.COMPLETE, None, True, 0.9),
+        ([NOTHING_AGAINST, a_finding(confidence=0.8)], Verdict.COMPLETE, None, True, 0.8),
+        ([NOTHING_AGAINST, STOP], Verdict.TERMINATE, FailureCategory.WRONG_TARGET, True, 0.8),
+        ([NOTHING_AGAINST, UNSURE], Verdict.CONTINUE, FailureCategory.UNKNOWN, False, 0.4),
         ([SEEN, STOP], Verdict.TERMINATE, FailureCategory.WRONG_TARGET, True, 0.8),
         ([STOP, SURER_STOP, LOADING], Verdict.TERMINATE, FailureCategory.WRONG_APPLICATION, True, 0.95),
         ([UNSURE, STOP], Verdict.TERMINATE, FailureCategory.WRONG_TARGET, True, 0.8),
@@ -74,6 +78,15 @@ def test_the_fold(findings, verdict, category, verified, confidence):
     assert (result.validated, result.findings, result.elapsed_ms) == (True, tuple(findings), 0.0)
 
 
+def test_that_nothing_is_against_it_proves_nothing():
+    """The agent's word stands then, unless it contradicts itself."""
+    result = fold([NOTHING_AGAINST], a_report())
+    assert (result.verdict, result.verified, result.validated) == (Verdict.CONTINUE, False, False)
+    assert result.findings == (NOTHING_AGAINST,)
+    contradiction = fold([NOTHING_AGAINST], a_report(success=True, error="no"))
+    assert (contradiction.verdict, contradiction.verified, contradiction.validated) == (Verdict.CONTINUE, False, True)
+
+
 def test_no_findings_are_never_complete():
     result = fold([], a_report())
     assert (result.verdict, result.verified, result.validated) == (Verdict.CONTINUE, False, False)
@@ -81,7 +94,14 @@ def test_no_findings_are_never_complete():
 
 @pytest.mark.parametrize(
     ("findings", "conflict"),
-    [([SEEN], False), ([SEEN, STOP], True), ([SEEN, LOADING], True), ([SEEN, UNSURE], False), ([STOP, LOADING], False)],
+    [
+        ([SEEN], False),
+        ([SEEN, STOP], True),
+        ([SEEN, LOADING], True),
+        ([SEEN, UNSURE], False),
+        ([STOP, LOADING], False),
+        ([NOTHING_AGAINST, STOP], False),
+    ],
 )
 def test_checkers_that_contradict_each_other_are_said_to(findings, conflict):
     assert fold(findings, a_report()).conflict is conflict
@@ -93,4 +113,4 @@ def test_g12_what_only_the_screen_bears_out_is_capped_and_says_so():
     assert (result.verdict, result.confidence) == (Verdict.COMPLETE, 0.9)
     assert result.reasoning.endswith("(visual only)")
     on_report = replace(a_finding(confidence=0.95), evidence={"basis": "report"})
-    assert fold([a_finding(confidence=0.99), on_report], a_report()).confidence == 0.95
+    assert fold([a_finding(confidence=0.99), on_report], a_report()).confidence == 0.99
