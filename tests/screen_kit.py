@@ -8,6 +8,7 @@ from PIL import Image, ImageDraw, ImageFont
 from otel_validation.delivery.action import Action, Point
 from otel_validation.validation.report import Report
 from otel_validation.validation.subject import ReportSubject
+from otel_validation.validation.window import WindowFacts
 
 WHITE, BLACK, GREY = (255, 255, 255), (20, 20, 20), (240, 240, 240)
 
@@ -43,7 +44,7 @@ def subject(image, at, expected="Imagerie", *, before=None, aim=None, window=Non
         position_given=at is not None if given is None else given,
         screenshot_before=None if before is None else encoded(before),
         screenshot_after=encoded(image),
-        window=window,
+        window=WindowFacts.from_json(window),
     )
     action = Action.from_json(payload, session_id="s1", machine_id="m1")
     return ReportSubject(action, report)

@@ -13,7 +13,7 @@ import anyio.abc
 import anyio.to_thread
 
 from otel_validation.agent.execution import CONTRACT_FIELDS, UNSET, Execution
-from otel_validation.delivery.action import Point
+from otel_validation.delivery.action import read_position
 from otel_validation.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def execution_of(answer: Mapping[str, Any]) -> Execution:
     return Execution(
         success,
         error,
-        actual_position=Point.from_json(answer.get("actual_position")),
+        actual_position=read_position(answer.get("actual_position")),
         screenshot_before=before,
         screenshot_after=after,
         window=window if isinstance(window, Mapping) else None,

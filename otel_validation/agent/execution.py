@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import anyio
 
-from otel_validation.delivery.action import Point
+from otel_validation.delivery.action import PixelPoint, Point
 
 
 class Unset(Enum):
@@ -97,15 +97,16 @@ class ActionContext:
 class Execution:
     """What came of an action. `success` is the agent's word; the server judges it by the screenshots.
 
-    `actual_position` is where the action really went, as fractions of the screen: (x_pct, y_pct). Screenshots are
-    PNG or JPEG bytes, of the whole screen. `window` holds facts about the window in front: title, process,
-    rectangle, DPI. `value` is what an extracting action read, left out while UNSET. `extra` is sent beside the
-    contract's fields and never replaces one. `error` is sent as it is: put no screen text into it.
+    `actual_position` is where the action really went, as fractions of the screenshot: (x_pct, y_pct), or a PixelPoint
+    of the virtual desktop. Screenshots are PNG or JPEG bytes, of the whole screen. `window` holds facts about the
+    window in front: title, process, rectangle, DPI, monitor origin (the agent page of the documentation lists them).
+    `value` is what an extracting action read, left out while UNSET. `extra` is sent beside the contract's fields and
+    never replaces one. `error` is sent as it is: put no screen text into it.
     """
 
     success: bool
     error: str | None = None
-    actual_position: Point | tuple[float, float] | None = None
+    actual_position: Point | PixelPoint | tuple[float, float] | None = None
     screenshot_before: bytes | None = field(default=None, repr=False)
     screenshot_after: bytes | None = field(default=None, repr=False)
     window: Mapping[str, Any] | None = field(default=None, repr=False)
@@ -146,6 +147,8 @@ Capture = Callable[[ActionContext], Awaitable[Screen] | Screen]
 """The user's callback for looks: an async function, or a plain one, which is run in a thread."""
 
 
-def _position(position: Point | tuple[float, float]) -> dict[str, float]:
+def _position(position: Point | PixelPoint | tuple[float, float]) -> dict[str, float]:
+    if isinstance(position, PixelPoint):
+        return {"x_px": position.x_px, "y_px": position.y_px}
     x, y = (position.x_pct, position.y_pct) if isinstance(position, Point) else position
     return {"x_pct": x, "y_pct": y}

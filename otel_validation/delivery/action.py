@@ -27,6 +27,40 @@ class Point:
         return None if x is None or y is None else cls(x, y)
 
 
+@dataclass(frozen=True, slots=True)
+class PixelPoint:
+    """A position in pixels of the virtual desktop: negative left of and above the main monitor's corner."""
+
+    x_px: float
+    y_px: float
+
+
+Position = Point | PixelPoint
+
+
+def read_position(value: object) -> Position | None:
+    """Read `{"x_pct": .., "y_pct": ..}`, else `{"x_px": .., "y_px": ..}`, else `{"x": .., "y": ..}`.
+
+    The first pair of which a coordinate is there (not null) counts: where it cannot be used (NaN, text, one of two),
+    no other takes its place. `x`, `y` are pixels; a pair in 0..1 that are not both whole are fractions, since no
+    mouse reports such pixels.
+    """
+    if not isinstance(value, Mapping):
+        return None
+    pairs = (("x_pct", "y_pct"), ("x_px", "y_px"), ("x", "y"))
+    names = next((pair for pair in pairs if any(value.get(name) is not None for name in pair)), pairs[0])
+    x, y = (finite(value.get(name)) for name in names)
+    if x is None or y is None:
+        return None
+    if names == pairs[0] or (names == pairs[2] and _are_fractions(x, y)):
+        return Point(x, y)
+    return PixelPoint(x, y)
+
+
+def _are_fractions(x: float, y: float) -> bool:
+    return 0 <= x <= 1 and 0 <= y <= 1 and not (x.is_integer() and y.is_integer())
+
+
 def finite(value: object) -> float | None:
     """The value as a finite float; None for anything else (a bool is not a number here)."""
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -75,6 +109,6 @@ class Action:
         return value if value is not None and value > 0 else None
 
     @property
-    def aim(self) -> Point | None:
+    def aim(self) -> Position | None:
         """Where the action was meant to go: its own coordinates, else those of `target_spec`."""
-        return Point.from_json(self.payload) or Point.from_json(self.payload.get("target_spec"))
+        return read_position(self.payload) or read_position(self.payload.get("target_spec"))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from otel_validation.delivery.action import LONGEST_ID, Point, finite
+from otel_validation.delivery.action import LONGEST_ID, Position, finite, read_position
+from otel_validation.validation.window import WindowFacts
 
 MILLISECONDS_FROM = 1e11
 """A number of this size is a time in milliseconds: as seconds it would lie 3,000 years ahead."""
@@ -71,11 +72,11 @@ class Report:
     token: str | None = None
     success: bool | None = None
     error: str | None = None
-    position: Point | None = None
+    position: Position | None = None
     position_given: bool = False
     screenshot_before: str | None = None
     screenshot_after: str | None = None
-    window: Mapping[str, Any] | None = None
+    window: WindowFacts | None = None
     traceparent: str | None = None
     value: Any = field(default=None, repr=False)
     value_given: bool = False
@@ -88,7 +89,7 @@ class Report:
         session_id, action_id = _identifier(body.get("session_id")), _identifier(body.get("action_id"))
         if session_id is None or action_id is None:
             return None
-        success, window, position = body.get("success"), body.get("window"), body.get("actual_position")
+        success, position = body.get("success"), body.get("actual_position")
         given = [name for name in VALUE_MEMBERS if name in body]
         named = next((name for name in given if body[name] is not None), None)
         return cls(
@@ -97,11 +98,11 @@ class Report:
             token=_text(body.get("delivery_token")),
             success=success if isinstance(success, bool) else None,
             error=_text(body.get("error")),
-            position=Point.from_json(position),
+            position=read_position(position),
             position_given=bool(position) or position == 0,
             screenshot_before=_text(body.get("screenshot_before")),
             screenshot_after=_text(body.get("screenshot_after")),
-            window=window if isinstance(window, Mapping) else None,
+            window=WindowFacts.from_json(body.get("window")),
             traceparent=_text(body.get("traceparent")),
             value=None if named is None else body[named],
             value_given=bool(given),

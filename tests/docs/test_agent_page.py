@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import json
 import re
 import subprocess
 import time
@@ -17,6 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from otel_validation import agent
+from otel_validation.validation.window import WindowFacts
 
 if TYPE_CHECKING:
     import pytest
@@ -65,3 +68,17 @@ def test_the_example_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_example_fits_on_a_screen() -> None:
     assert len([line for line in example().splitlines() if line]) <= 15
+
+
+def test_the_window_facts_of_the_page_are_read_as_they_stand() -> None:
+    (facts,) = re.findall(r"```json\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    sent = json.loads(facts)
+    read = WindowFacts.from_json(sent)
+    assert read is not None
+    for name, value in sent.items():
+        assert getattr(read, name) == (tuple(value) if isinstance(value, list) else value), name
+
+
+def test_the_page_names_every_window_fact() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert [field.name for field in dataclasses.fields(WindowFacts) if f"`{field.name}`" not in text] == []

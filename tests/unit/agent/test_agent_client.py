@@ -9,7 +9,7 @@ import pytest
 from starlette.responses import PlainTextResponse, Response
 
 from otel_validation.agent import UNSET, ActionRun, AgentClient, AgentRefusedError, Execution
-from otel_validation.delivery.action import Point
+from otel_validation.delivery.action import PixelPoint, Point
 from otel_validation.errors import ConfigurationError
 
 pytestmark = pytest.mark.anyio
@@ -92,6 +92,14 @@ async def test_a_value_that_is_falsy_is_sent_and_only_a_missing_one_left_out(
     await make_agent(Callback(Execution(True, value=value, actual_position=Point(0.0, 0.0)))).run_once()
     assert {k: v for k, v in host.reports[0].items() if k == "value"} == sent
     assert host.reports[0]["actual_position"] == {"x_pct": 0.0, "y_pct": 0.0}
+
+
+async def test_a_position_may_be_pixels_of_the_virtual_desktop(host, make_agent, make_action):
+    host.give(make_action())
+    window = {"monitor_origin": [-1920, -248]}
+    await make_agent(Callback(Execution(True, actual_position=PixelPoint(-800, 300), window=window))).run_once()
+    assert host.reports[0]["actual_position"] == {"x_px": -800, "y_px": 300}
+    assert host.reports[0]["window"] == window
 
 
 async def test_a_server_without_the_plugin_is_worked_for_without_a_token(host, make_agent, make_action):

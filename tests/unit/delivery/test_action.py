@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from delivery_kit import an_action
 
-from otel_validation.delivery.action import LONGEST_ID, Action, Point, finite
+from otel_validation.delivery.action import LONGEST_ID, Action, PixelPoint, Point, finite, read_position
 
 NAN, INF = float("nan"), float("inf")
 
@@ -44,6 +44,31 @@ def test_an_integer_too_large_for_a_float_is_not_a_number():
 )
 def test_a_point_needs_two_finite_coordinates_and_zero_is_one(value, point):
     assert Point.from_json(value) == point
+
+
+@pytest.mark.parametrize(
+    ("value", "position"),
+    [
+        ({"x_pct": 0.0, "y_pct": 0.5}, Point(0.0, 0.5)),
+        ({"x_px": -800, "y_px": 300}, PixelPoint(-800.0, 300.0)),
+        ({"x_px": 0, "y_px": 0.0}, PixelPoint(0.0, 0.0)),
+        ({"x": 640, "y": 400}, PixelPoint(640.0, 400.0)),
+        ({"x": 0, "y": 1}, PixelPoint(0.0, 1.0)),
+        ({"x": 0.25, "y": 1}, Point(0.25, 1.0)),
+        ({"x": 0.5, "y": 640}, PixelPoint(0.5, 640.0)),
+        ({"x_pct": 0.5, "y_pct": 0.5, "x_px": 3, "y_px": 4, "x": 3, "y": 4}, Point(0.5, 0.5)),
+        ({"x_pct": None, "y_pct": None, "x_px": 3, "y_px": 4}, PixelPoint(3.0, 4.0)),
+        ({"x_pct": NAN, "y_pct": 0.5, "x_px": 3, "y_px": 4}, None),
+        ({"x_px": 3, "x": 3, "y": 4}, None),
+        ({"x": "3", "y": 4}, None),
+        ({"x": True, "y": False}, None),
+        ({}, None),
+        (None, None),
+        ([3, 4], None),
+    ],
+)
+def test_a_position_is_fractions_or_pixels(value, position):
+    assert read_position(value) == position
 
 
 @pytest.mark.parametrize("action_id", [None, "", 17, "x" * (LONGEST_ID + 1), ["a"]])

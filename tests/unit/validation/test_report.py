@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from otel_validation.delivery.action import LONGEST_ID, Point
+from otel_validation.delivery.action import LONGEST_ID, PixelPoint, Point
 from otel_validation.validation.report import Captured, Report
+from otel_validation.validation.window import WindowFacts
 
 IDS = {"session_id": "s", "action_id": "a"}
 
@@ -40,6 +41,8 @@ def test_g01_a_missing_success_is_unknown():
         ({"x_pct": float("nan"), "y_pct": 0.5}, None, True),
         ("left", None, True),
         (0, None, True),
+        ({"x_px": -800, "y_px": 300}, PixelPoint(-800.0, 300.0), True),
+        ({"x_px": -800}, None, True),
         (None, None, False),
         ({}, None, False),
     ],
@@ -65,7 +68,12 @@ def test_what_is_no_text_is_no_screenshot(sent):
 
 def test_everything_else_is_text_or_nothing():
     report = read(delivery_token="t", error="no", window={"title": "x"}, traceparent="00-1")
-    assert (report.token, report.error, report.window, report.traceparent) == ("t", "no", {"title": "x"}, "00-1")
+    assert (report.token, report.error, report.window, report.traceparent) == (
+        "t",
+        "no",
+        WindowFacts(title="x"),
+        "00-1",
+    )
     nothing = read(delivery_token=3, error=["no"], window="x", traceparent=0)
     assert (nothing.token, nothing.error, nothing.window, nothing.traceparent) == (None, None, None, None)
 
