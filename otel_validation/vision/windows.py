@@ -54,6 +54,12 @@ def dialog_around(frame: Frame, click: tuple[float, float], scale: float) -> Box
     return x0 + left, y0 + top, x1 + left, y1 + top
 
 
+def closable(panel: npt.NDArray[np.uint8]) -> bool:
+    """Whether a cross stands in the top right corner of a window's own pixels (grey, at 100 % scale)."""
+    height, width = panel.shape
+    return _closable(panel.astype(np.int16), (0, 0, width - 1, height - 1))
+
+
 def _area(box: tuple[int, int, int, int]) -> int:
     return (box[2] - box[0]) * (box[3] - box[1])
 
