@@ -22,6 +22,7 @@ from otel_validation.vision.labels import (
     find_spans,
     is_link,
     is_sentence,
+    shows,
     split_line,
     stacked,
     under_click,
@@ -238,10 +239,10 @@ class OcrRoiChecker:
         if dialog is None:
             return False
         labels = page.labels()
-        if any(_shows(label, labels, expected) for label in labels):
+        if any(shows(label, labels, expected) for label in labels):
             return False
         labels = self._engine.read(_enlarged(frame.crop(dialog), DIALOG_ZOOM / scale))
-        return not any(_shows(label, labels, expected) for label in labels)
+        return not any(shows(label, labels, expected) for label in labels)
 
     def _finding(self, reading: _Reading, evidence: Mapping[str, Any]) -> Finding:
         region = reading.region
@@ -357,13 +358,6 @@ def _on_span(click: tuple[float, float], span: Span, label: TextBox) -> bool:
     left = span.x0 - (pad if span.start == 0 else 0)
     right = span.x1 + (pad if span.end == len(label.text) else 0)
     return left <= click[0] <= right
-
-
-def _shows(label: TextBox, labels: list[TextBox], expected: ExpectedText) -> bool:
-    """Whether the label is the expected one: alone, with those above and under it, or as most of its line."""
-    if expected.match(label.text).accepted or stacked(label, labels, expected) is not None:
-        return True
-    return any(span.end - span.start > len(label.text) / 2 for span in find_spans(label, expected))
 
 
 def _complete(region: _Region, labels: list[TextBox], under: TextBox, kind: MatchKind, score: float) -> _Reading:

@@ -82,6 +82,16 @@ def place_before(action: Action, report: Report, before: tuple[int, int], after:
     return place_of(action, report, before)
 
 
+def scale_of(report: Report, size: tuple[int, int]) -> float:
+    """The scale at which a screenshot of `size` is drawn (1.0 is 100 %): declared, else guessed from its size."""
+    facts = report.window or NOTHING
+    try:
+        declared = _declared_scale(facts, _screen(facts, size))
+    except UnplacedError:
+        declared = facts.dpi_scale
+    return declared or guess_scale(size)
+
+
 def guess_scale(size: tuple[int, int]) -> float:
     """The display scale that a capture's size suggests: 1.0 up to 1920 x 1080, then in proportion."""
     return min(LARGEST_SCALE, max(1.0, min(size[0] / REFERENCE[0], size[1] / REFERENCE[1])))

@@ -139,6 +139,13 @@ def stacked(label: TextBox, labels: list[TextBox], expected: ExpectedText) -> Te
     return None
 
 
+def shows(label: TextBox, labels: list[TextBox], expected: ExpectedText) -> bool:
+    """Whether the label is the expected one: alone, with those above and under it, or as most of its line."""
+    if expected.match(label.text).accepted or stacked(label, labels, expected) is not None:
+        return True
+    return any(span.end - span.start > len(label.text) / 2 for span in find_spans(label, expected))
+
+
 def _ink_gaps(
     line: TextBox, pixels: Pixels, least: float = SPLIT_GAP, *, tall: float | None = None
 ) -> list[tuple[float, float]]:
