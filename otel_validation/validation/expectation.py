@@ -54,6 +54,31 @@ def expected_text(action: Action) -> ExpectedText:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectedWindow:
+    """The window that should be in front: its title (`*` stands for any text), its application, or both.
+
+    An application is a program file ("chrome.exe", "Word") or a name that the title ends or begins with ("Easily").
+    """
+
+    title: str | None = None
+    application: str | None = None
+
+
+def acting_window(action: Action) -> ExpectedWindow | None:
+    """The window that the action acts in: `window_title` and `application`, in `target_spec` or beside it; None where
+    the action names neither.
+    """
+    return _window(action, "window_title", "application")
+
+
+def resulting_window(action: Action) -> ExpectedWindow | None:
+    """The window that should be in front after the action: `expected_window_title` and `expected_application`, in
+    `target_spec` or beside it; None where the action names neither.
+    """
+    return _window(action, "expected_window_title", "expected_application")
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
     """One post-condition: a member of the report (or, `of_value`, of the report's value) and its JSON Schema."""
 
@@ -124,6 +149,13 @@ def _declared_text(action: Action) -> _Declared | None:
         if texts or pattern is not None:
             return _Declared(tuple(texts), pattern, source)
     return None
+
+
+def _window(action: Action, title: str, application: str) -> ExpectedWindow | None:
+    spec = action.payload.get("target_spec")
+    sources = [source for source in (spec, action.payload) if isinstance(source, Mapping)]
+    named = [next((t for s in sources for t in _texts(s.get(name))), None) for name in (title, application)]
+    return ExpectedWindow(*named) if any(named) else None
 
 
 def _texts(value: object) -> list[str]:

@@ -42,17 +42,19 @@ def fold(findings: list[Finding], report: Report) -> ValidationResult:
     The rule: a verified TERMINATE wins over everything; of several the one whose category explains the others
     (`EXPLAINS`) where it is sure enough, else the surest. Then anything that is not a verified COMPLETE makes
     CONTINUE: what is known to be missing before what nobody could tell. COMPLETE needs every finding to be COMPLETE
-    and verified, and at least one to be a proof; without one the agent's word stands. Confidence is that of the finding
+    and verified, and at least one to be a proof; without one the agent's word stands. A finding that abstains (neither
+    verified nor a proof) counts for nothing. Confidence is that of the finding
     that decided, of several proofs the surest; where only the screen bears it out, it is capped (field case G12: a page
     may say "saved" while the server refused).
     """
-    stops = [f for f in findings if f.verdict is Verdict.TERMINATE and f.verified]
-    unsure = [f for f in findings if f.verdict is not Verdict.COMPLETE or not f.verified]
+    counted = [f for f in findings if f.verified or f.proof]
+    stops = [f for f in counted if f.verdict is Verdict.TERMINATE and f.verified]
+    unsure = [f for f in counted if f.verdict is not Verdict.COMPLETE or not f.verified]
     if stops:
         decisive = max(stops, key=_explains)
     elif unsure:
         decisive = max(unsure, key=lambda f: f.verified)
-    elif proofs := [f for f in findings if f.proof]:
+    elif proofs := [f for f in counted if f.proof]:
         decisive = max(proofs, key=lambda f: f.confidence)
     else:
         return replace(nothing_to_judge(report), findings=tuple(findings))

@@ -142,10 +142,14 @@ class Validator:
         Nothing to judge (no checker for the type, no evidence it could use) gives `validated=False`. A claimed
         success that carries an error contradicts itself and is never COMPLETE (field case G01).
         """
+        return await self.judge(self._subject(action, report))
+
+    async def judge(self, subject: Subject) -> ValidationResult:
+        """The verdict on a subject, see `validate`."""
+        action, report = subject.action, subject.report
         row = row_of(action, self._matrix)
         if self._force is not None or not row.checkers:
             return nothing_to_judge(report) if self._force is None else _forced(self._force)
-        subject = self._subject(action, report)
         first, then = ([c for c in self._named(names) if _applies(c, subject)] for names in (row.checks, row.then))
         if not (first or then):
             return nothing_to_judge(report)
@@ -159,7 +163,7 @@ class Validator:
             "validated",
             ValidationDetails(
                 action=action,
-                report=subject.report,
+                report=report,
                 result=result,
                 started_ns=started_ns,
                 ended_ns=self._clock.wall_ns(),

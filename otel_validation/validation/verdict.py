@@ -50,8 +50,10 @@ class Finding:
 
     `confidence` is in 0..1. `verified` is false where the verdict rests on no real evidence. `proof` is false for a
     COMPLETE that only says that nothing is against it (no dialog is in the way, the right window is in front): it
-    confirms no action by itself. `reasoning` may name what was on the screen, so it stays in the process (answers to
-    the agent and local evidence, never telemetry). `evidence` is JSON-serialisable; each checker documents its keys.
+    confirms no action by itself. One that is neither verified nor a proof abstains: it counts for nothing.
+
+    `reasoning` may name what was on the screen, so it stays in the process (answers to the agent and local evidence,
+    never telemetry). `evidence` is JSON-serialisable; each checker documents its keys.
     """
 
     checker: str
@@ -62,6 +64,19 @@ class Finding:
     verified: bool = True
     proof: bool = True
     evidence: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
+
+
+def abstention(checker: str, reasoning: str, evidence: Mapping[str, Any]) -> Finding:
+    """What a checker finds that cannot tell: it counts for nothing."""
+    return Finding(
+        checker=checker,
+        verdict=Verdict.CONTINUE,
+        confidence=0.0,
+        reasoning=reasoning,
+        verified=False,
+        proof=False,
+        evidence=evidence,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

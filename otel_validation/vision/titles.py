@@ -74,13 +74,13 @@ def agreement(expected: str, title: str, *, exact: bool, cut: bool = False) -> A
     `exact` is for titles that the operating system told: only case, accents, spaces and punctuation are forgiven.
     Without it what OCR gets wrong is too. `cut` says that the end of the title could not be seen.
     """
-    shown = title_parts(title)
-    want = _without_browser(_split(expected))
+    shown = [_bare(part) for part in title_parts(title)]
+    want = [_bare(part) for part in _without_browser(_split(expected))]
     if not shown or not want:
         return Agreement.UNSURE
     joined = " - ".join(want)
     sizes = range(1, len(shown) + 1) if ANY in joined else range(max(1, len(want) - 1), len(want) + 2)
-    kinds = {_kind(joined, run) for run in _runs(shown, sizes, cut=cut)}
+    kinds = {_kind(joined, run) for run in _neighbours(shown, sizes, cut=cut)}
     if any(_accepted(kind, exact=exact) for kind in kinds):
         return Agreement.SAME
     if cut or (MatchKind.UNSURE in kinds and not exact):
@@ -96,9 +96,34 @@ def names_application(name: str, title: str, *, exact: bool, cut: bool = False) 
 
     As `agreement`, but never PART.
     """
-    shown = [_bare(part) for part in title_parts(title)]
-    found = agreement(_bare(name), " - ".join(shown), exact=exact, cut=cut)
+    found = agreement(name, title, exact=exact, cut=cut)
     return Agreement.OTHER if found is Agreement.PART else found
+
+
+def in_front(
+    *,
+    title: str | None,
+    application: str | None,
+    shown: str | None,
+    process: str | None,
+    exact: bool,
+    cut: bool = False,
+) -> Agreement:
+    """How the window in front, of which the title `shown` and the program `process` are known as far as not None,
+    stands to the expected `title` and `application` (as far as not None).
+
+    The application goes first: where it is the expected one, another title is another document of it (PART). A browser
+    tells nothing by its own program: the page's title does.
+    """
+    if application is not None:
+        found = _runs(application, shown, process, exact=exact, cut=cut)
+        if title is None or found is not Agreement.SAME:
+            return found
+        document = Agreement.UNSURE if shown is None else agreement(title, shown, exact=exact, cut=cut)
+        return Agreement.PART if document is Agreement.OTHER else document
+    if title is None or shown is None:
+        return Agreement.UNSURE
+    return agreement(title, shown, exact=exact, cut=cut)
 
 
 def runs_application(name: str, process: str) -> bool:
@@ -116,6 +141,14 @@ def best(found: Iterable[Agreement]) -> Agreement:
     """The best of several: SAME, PART, UNSURE, then OTHER; OTHER where there is none."""
     order = list(Agreement)
     return min(found, key=order.index, default=Agreement.OTHER)
+
+
+def _runs(application: str, shown: str | None, process: str | None, *, exact: bool, cut: bool) -> Agreement:
+    if process is not None and runs_application(application, process):
+        return Agreement.SAME
+    if shown is not None:
+        return names_application(application, shown, exact=exact, cut=cut)
+    return Agreement.UNSURE if process is None or is_browser(process) else Agreement.OTHER
 
 
 def _program(name: str) -> str:
@@ -139,7 +172,7 @@ def _split(title: str) -> list[str]:
     return [part.strip() for part in SEPARATOR.split(title) if any(char.isalnum() for char in part)]
 
 
-def _runs(parts: list[str], sizes: range, *, cut: bool) -> Iterator[str]:
+def _neighbours(parts: list[str], sizes: range, *, cut: bool) -> Iterator[str]:
     """Neighbouring parts together, so many of them: OCR may lose or add a separator."""
     for size in {min(size, len(parts)) for size in sizes} if cut else sizes:
         for first in range(len(parts) - size + 1):
