@@ -15,10 +15,13 @@ from starlette.middleware import Middleware
 from otel_validation.asgi.guard import Authorize, Guard
 from otel_validation.asgi.middleware import ReplayMiddleware
 from otel_validation.asgi.wiring import Wiring
+from otel_validation.checkers.dialog_presence import DialogPresenceChecker
 from otel_validation.checkers.json_schema import JsonSchemaChecker
 from otel_validation.checkers.ocr_roi import OcrRoiChecker
 from otel_validation.checkers.pixel_diff import PixelDiffChecker
 from otel_validation.checkers.similarity import SimilarityChecker
+from otel_validation.checkers.title_bar import TitleBarChecker
+from otel_validation.checkers.window_focus import WindowFocusChecker
 from otel_validation.clock import Clock, SystemClock
 from otel_validation.delivery.counters import Counters, Journal
 from otel_validation.delivery.engine import Engine
@@ -238,6 +241,9 @@ def default_validator(settings: Settings, *, observer: ValidationObserver | None
     ocr = make_engine(settings.ocr_engine, model_dir=settings.ocr_model_dir)
     checkers: list[Checker] = [
         JsonSchemaChecker(),
+        DialogPresenceChecker(ocr),
+        TitleBarChecker(ocr),
+        WindowFocusChecker(ocr),
         OcrRoiChecker(ocr),
         PixelDiffChecker(),
         SimilarityChecker(None if encoder is None else FileEncoder(encoder)),

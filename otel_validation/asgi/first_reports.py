@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from cachetools import TTLCache
@@ -69,5 +70,5 @@ def _known(key: Key, report: Report | None) -> dict[str, Any]:
     if report.token is not None:
         members["delivery_token"] = report.token
     if report.position is not None:
-        members["actual_position"] = {"x_pct": report.position.x_pct, "y_pct": report.position.y_pct}
+        members["actual_position"] = asdict(report.position)
     return members

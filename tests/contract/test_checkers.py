@@ -12,17 +12,28 @@ import pytest
 from PIL import Image
 
 from otel_validation import Action, Finding, Point, Report, Settings, Verdict
+from otel_validation.checkers.dialog_presence import DialogPresenceChecker
 from otel_validation.checkers.json_schema import JsonSchemaChecker
 from otel_validation.checkers.ocr_roi import OcrRoiChecker
 from otel_validation.checkers.pixel_diff import PixelDiffChecker
 from otel_validation.checkers.similarity import SimilarityChecker
+from otel_validation.checkers.title_bar import TitleBarChecker
+from otel_validation.checkers.window_focus import WindowFocusChecker
 from otel_validation.errors import ImageError
 from otel_validation.plugin import default_validator
 from otel_validation.validation.checker import Checker
 from otel_validation.validation.matrix import MATRIX
 from otel_validation.validation.subject import ReportSubject
 
-CHECKERS: list[Checker] = [OcrRoiChecker(), JsonSchemaChecker(), PixelDiffChecker(), SimilarityChecker()]
+CHECKERS: list[Checker] = [
+    OcrRoiChecker(),
+    JsonSchemaChecker(),
+    PixelDiffChecker(),
+    SimilarityChecker(),
+    DialogPresenceChecker(),
+    TitleBarChecker(),
+    WindowFocusChecker(),
+]
 MEMBERS = [name for name, member in vars(Checker).items() if callable(member) and not name.startswith("_")]
 CENTRE = Point(0.5, 0.5)
 

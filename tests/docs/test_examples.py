@@ -27,7 +27,19 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PYTHON = ["index", "drop-in", "delivery", "validation", "pixels", "recheck", "ocr", "server", "telemetry", "settings"]
+PYTHON = [
+    "index",
+    "drop-in",
+    "delivery",
+    "validation",
+    "pixels",
+    "windows",
+    "recheck",
+    "ocr",
+    "server",
+    "telemetry",
+    "settings",
+]
 SHELL = ["server", "cli"]
 
 
