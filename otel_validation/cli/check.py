@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
+from anyio.from_thread import start_blocking_portal
 from PIL import Image, ImageDraw
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from otel_validation.checkers.ocr_roi import OcrRoiChecker
+from otel_validation.cli.serve import settings_or_fail
 from otel_validation.clock import stopwatch
 from otel_validation.delivery.action import Point, finite
-from otel_validation.errors import ImageError, OcrUnavailableError, UnusableExpectationError
+from otel_validation.errors import ImageError, OtelValidationError, UnusableExpectationError
+from otel_validation.plugin import default_validator
 from otel_validation.validation.expectation import expected_text
 from otel_validation.validation.subject import ReportSubject
-from otel_validation.validation.verdict import FailureCategory, Verdict
-from otel_validation.vision.ocr.registry import DEFAULT, ENGINES, make_engine
+from otel_validation.validation.verdict import NOTHING, FailureCategory, Verdict
+from otel_validation.vision.ocr.registry import DEFAULT, ENGINES
 
 if TYPE_CHECKING:
-    from otel_validation.validation.checker import Checker, Subject
-    from otel_validation.validation.verdict import Finding
+    from otel_validation.settings import Settings
+    from otel_validation.validation.checker import Subject
+    from otel_validation.validation.verdict import Finding, ValidationResult
 
 FINE, NOT_COMPLETE, USAGE, ENVIRONMENT = 0, 1, 2, 3
+OCR_ROI = "ocr_roi"
 PROGRESS_FROM = 20
 """Cases from which a batch shows its progress (a case takes about 0.1 s, decoding included)."""
 
@@ -81,24 +86,43 @@ class Case:
         )
 
 
-class TimedChecker:
-    """Finds and times: the single place where this command meets the checkers.
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A verdict, and the milliseconds that it took with the weights loaded and the images decoded."""
 
-    Raises OcrUnavailableError where the OCR engine of that name, or its weights, are not there.
+    result: ValidationResult
+    elapsed_ms: float
+
+    @property
+    def reading(self) -> Mapping[str, Any]:
+        """What was read at the click: the evidence of `ocr_roi`, empty where it had no say."""
+        return next((finding.evidence for finding in self.result.findings if finding.checker == OCR_ROI), NOTHING)
+
+
+class Judge:
+    """The Validator of a server with these settings, on its own event loop: where this command meets the checkers.
+
+    Use it by `with`. Raises OcrUnavailableError where the OCR engine, or its weights, are not there.
     """
 
-    def __init__(self, engine: str, model_dir: Path | None) -> None:
-        self._checker: Checker = OcrRoiChecker(make_engine(engine, model_dir=model_dir))
-        self._warm = False
+    def __init__(self, settings: Settings) -> None:
+        self._validator = default_validator(settings)
+        self._stack = ExitStack()
 
-    def check(self, subject: Subject) -> tuple[Finding, float]:
-        """The finding on one subject, and the milliseconds that it took with the weights loaded."""
-        if not self._warm:
-            self._checker.warm_up()
-            self._warm = True
+    def __enter__(self) -> Self:
+        self._portal = self._stack.enter_context(start_blocking_portal())
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stack.close()
+
+    def judge(self, subject: Subject) -> Judged:
+        """The verdict on one subject."""
+        if not self._validator.warm:
+            self._portal.call(self._validator.warm_up)
         began = stopwatch()
-        finding = self._checker.check(subject)
-        return finding, round((stopwatch() - began) * 1e3, 2)
+        result = self._portal.call(self._validator.judge, subject)
+        return Judged(result, round((stopwatch() - began) * 1e3, 2))
 
 
 def check(
@@ -133,13 +157,15 @@ def check(
     if engine not in ENGINES:
         raise typer.BadParameter(f"{engine!r} is not one of: {', '.join(ENGINES)}", param_hint="--engine")
     try:
-        checker = TimedChecker(engine, model_dir)
-        if batch is not None:
-            code = _batch(checker, batch, images, out)
-        else:
-            subject = _subject(image, at, texts=expect, pattern=expect_pattern, before=before, action_type=action_type)
-            code = _single(checker, subject, as_json=as_json, annotate=annotate)
-    except (OSError, ImageError, OcrUnavailableError) as error:
+        with Judge(settings_or_fail(ocr_engine=engine, ocr_model_dir=model_dir)) as judge:
+            if batch is not None:
+                code = _batch(judge, batch, images, out)
+            else:
+                subject = _subject(
+                    image, at, texts=expect, pattern=expect_pattern, before=before, action_type=action_type
+                )
+                code = _single(judge, subject, as_json=as_json, annotate=annotate)
+    except (OSError, OtelValidationError) as error:
         Console(stderr=True).print(f"error: {error}", style="red", highlight=False, markup=False, soft_wrap=True)
         code = ENVIRONMENT
     raise typer.Exit(code)
@@ -178,26 +204,26 @@ def _subject(
     return subject
 
 
-def _single(checker: TimedChecker, subject: ReportSubject, *, as_json: bool, annotate: Path | None) -> int:
+def _single(judge: Judge, subject: ReportSubject, *, as_json: bool, annotate: Path | None) -> int:
     _require(subject)
-    finding, elapsed_ms = checker.check(subject)
+    judged = judge.judge(subject)
     if as_json:
-        typer.echo(json.dumps(_as_json(finding, elapsed_ms), ensure_ascii=False))
+        typer.echo(json.dumps(_as_json(judged), ensure_ascii=False))
     else:
-        _print(finding, elapsed_ms)
+        _print(judged)
     if annotate is not None:
-        _annotate(subject, finding, annotate)
-    return FINE if finding.verdict is Verdict.COMPLETE else NOT_COMPLETE
+        _annotate(subject, judged, annotate)
+    return FINE if judged.result.verdict is Verdict.COMPLETE else NOT_COMPLETE
 
 
-def _batch(checker: TimedChecker, batch: Path, images: Path, out: Path | None) -> int:
+def _batch(judge: Judge, batch: Path, images: Path, out: Path | None) -> int:
     if out is None:
         raise typer.BadParameter("a batch needs --out VERDICTS.jsonl", param_hint="--out")
     cases = _cases(batch)
     unreadable: list[str] = []
     with out.open("w", encoding="utf-8") as sheet:
         for case in _with_progress(cases):
-            sheet.write(json.dumps(_judged(checker, case, images, unreadable), ensure_ascii=False) + "\n")
+            sheet.write(json.dumps(_judged(judge, case, images, unreadable), ensure_ascii=False) + "\n")
     for problem in unreadable:
         typer.echo(f"not judged: {problem}", err=True)
     typer.echo(f"{len(cases) - len(unreadable)} of {len(cases)} cases judged: {out}")
@@ -216,7 +242,7 @@ def _cases(batch: Path) -> list[Case]:
     return cases
 
 
-def _judged(checker: TimedChecker, case: Case, images: Path, unreadable: list[str]) -> dict[str, Any]:
+def _judged(judge: Judge, case: Case, images: Path, unreadable: list[str]) -> dict[str, Any]:
     row: dict[str, Any] = {"case": case.name}
     try:
         subject = ReportSubject.from_image(
@@ -231,13 +257,8 @@ def _judged(checker: TimedChecker, case: Case, images: Path, unreadable: list[st
         unreadable.append(f"{case.name}: {error}")
         invalid = FailureCategory.IMAGE_INVALID.value
         return row | {"verdict": "continue", "failure_category": invalid, "confidence": 0.0, "elapsed_ms": None}
-    finding, elapsed_ms = checker.check(subject)
-    return row | {
-        "verdict": finding.verdict.value,
-        "failure_category": None if finding.category is None else finding.category.value,
-        "confidence": finding.confidence,
-        "elapsed_ms": elapsed_ms,
-    }
+    judged = judge.judge(subject)
+    return row | {**_conclusion(judged.result), "elapsed_ms": judged.elapsed_ms}
 
 
 def _with_progress(cases: list[Case]) -> Iterator[Case] | Iterable[Case]:
@@ -274,33 +295,52 @@ def _point(numbers: tuple[float, float], size: tuple[int, int]) -> Point:
     return Point((x + 0.5) / size[0], (y + 0.5) / size[1])
 
 
-def _as_json(finding: Finding, elapsed_ms: float) -> dict[str, Any]:
+def _conclusion(of: ValidationResult | Finding) -> dict[str, Any]:
     return {
-        "verdict": finding.verdict.value,
-        "failure_category": None if finding.category is None else finding.category.value,
-        "confidence": finding.confidence,
-        "verified": finding.verified,
-        "reasoning": finding.reasoning,
-        "elapsed_ms": elapsed_ms,
-        "evidence": dict(finding.evidence),
+        "verdict": of.verdict.value,
+        "failure_category": None if of.category is None else of.category.value,
+        "confidence": round(of.confidence, 4),
     }
 
 
-def _print(finding: Finding, elapsed_ms: float) -> None:
-    console = Console()
-    colour = {Verdict.COMPLETE: "green", Verdict.CONTINUE: "yellow", Verdict.TERMINATE: "red"}[finding.verdict]
-    console.print(finding.verdict.value, style=f"bold {colour}")
+def _as_json(judged: Judged) -> dict[str, Any]:
+    result = judged.result
+    checks = (
+        {
+            "checker": finding.checker,
+            **_conclusion(finding),
+            "verified": finding.verified,
+            "reasoning": finding.reasoning,
+            "evidence": dict(finding.evidence),
+        }
+        for finding in result.findings
+    )
+    return {
+        **_conclusion(result),
+        "verified": result.verified,
+        "reasoning": result.reasoning,
+        "elapsed_ms": judged.elapsed_ms,
+        "evidence": dict(judged.reading),
+        "checks": list(checks),
+    }
+
+
+def _print(judged: Judged) -> None:
+    console, result, reading = Console(), judged.result, judged.reading
+    colour = {Verdict.COMPLETE: "green", Verdict.CONTINUE: "yellow", Verdict.TERMINATE: "red"}[result.verdict]
+    console.print(result.verdict.value, style=f"bold {colour}")
     facts = {
-        "category": "-" if finding.category is None else finding.category.value,
-        "confidence": f"{finding.confidence:.2f}" + ("" if finding.verified else " (not verified)"),
-        "under the click": finding.evidence.get("text_under_click") or "-",
-        "surface": finding.evidence.get("surface") or "-",
-        "reasoning": finding.reasoning,
-        "took": f"{elapsed_ms:.0f} ms",
+        "category": "-" if result.category is None else result.category.value,
+        "confidence": f"{result.confidence:.2f}" + ("" if result.verified else " (not verified)"),
+        "under the click": reading.get("text_under_click") or "-",
+        "surface": reading.get("surface") or "-",
+        "reasoning": result.reasoning,
+        "took": f"{judged.elapsed_ms:.0f} ms",
     }
     for name, value in facts.items():
         console.print(f"{name:16} {value}", highlight=False, markup=False)
-    boxes = finding.evidence.get("boxes") or []
+    _print_checks(console, result)
+    boxes = reading.get("boxes") or []
     if boxes:
         table = Table("text", "box (px)", "confidence")
         for box in boxes:
@@ -308,18 +348,29 @@ def _print(finding: Finding, elapsed_ms: float) -> None:
         console.print(table)
 
 
-def _annotate(subject: Subject, finding: Finding, target: Path) -> None:
-    """Draw the region, the boxes and the click on the frame that was judged."""
-    frame = subject.before if finding.evidence.get("frame") == "before" else subject.after
-    if frame is None or "roi" not in finding.evidence:
-        raise ImageError("not_judged", "nothing to draw: " + finding.reasoning)
+def _print_checks(console: Console, result: ValidationResult) -> None:
+    table = Table("checker", "verdict", "category", "confidence", "reasoning")
+    for finding in result.findings:
+        category = "-" if finding.category is None else finding.category.value
+        sure = f"{finding.confidence:.2f}" + ("" if finding.verified else " (not verified)")
+        table.add_row(finding.checker, finding.verdict.value, category, sure, finding.reasoning.replace("[", r"\["))
+    if result.findings:
+        console.print(table)
+
+
+def _annotate(subject: Subject, judged: Judged, target: Path) -> None:
+    """Draw the region, the boxes and the click on the frame that was read."""
+    reading = judged.reading
+    frame = subject.before if reading.get("frame") == "before" else subject.after
+    if frame is None or "roi" not in reading:
+        raise ImageError("not_judged", "nothing to draw: " + judged.result.reasoning)
     picture = Image.fromarray(frame.crop((0, 0, frame.width, frame.height)).copy())
     draw = ImageDraw.Draw(picture)
     width = max(1, round(frame.width / 1280))
-    draw.rectangle(finding.evidence["roi"], outline=(0, 90, 200), width=width)
-    for box in finding.evidence["boxes"]:
+    draw.rectangle(reading["roi"], outline=(0, 90, 200), width=width)
+    for box in reading["boxes"]:
         draw.rectangle(box["box"], outline=(0, 140, 60), width=width)
-    x, y = finding.evidence["click_px"]
+    x, y = reading["click_px"]
     for reach, colour in ((9, (255, 255, 255)), (8, (200, 30, 30))):
         draw.ellipse((x - reach * width, y - reach * width, x + reach * width, y + reach * width), outline=colour)
     picture.save(target, "PNG")

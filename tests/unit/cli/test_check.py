@@ -10,6 +10,7 @@ import typer
 from PIL import Image, ImageDraw, ImageFont
 from typer.testing import CliRunner
 
+from otel_validation import plugin
 from otel_validation.vision.ocr import easy
 from otel_validation.vision.ocr.registry import make_engine
 
@@ -64,6 +65,8 @@ def test_json_holds_the_whole_finding(run, shot):
     assert body["evidence"]["text_under_click"] == "Biologie"
     assert body["evidence"]["frame"] == "before"
     assert body["elapsed_ms"] > 0
+    checks = {check["checker"]: check["verdict"] for check in body["checks"]}
+    assert checks == {"ocr_roi": "terminate", "dialog_presence": "complete", "pixel_diff": "continue"}
 
 
 @pytest.mark.parametrize(
@@ -80,12 +83,19 @@ def test_one_of_several_labels_or_a_pattern_may_be_expected(run, shot, options, 
     assert run(shot, "--at", "330,210", *options).exit_code == code
 
 
-@pytest.mark.parametrize("frames", [(), ("--before",)])
-def test_annotate_writes_a_png_of_the_same_size(run, shot, tmp_path, frames):
+def test_with_the_screen_before_it_is_judged_as_a_server_does(run, shot):
+    """The label is right, and the click did nothing."""
+    result = run(shot, "--at", "330,210", "--expect", "Imagerie", "--before", shot)
+    assert result.exit_code == 1
+    assert "no_visual_change" in result.output
+
+
+@pytest.mark.parametrize(("frames", "code"), [((), 0), (("--before",), 1)])
+def test_annotate_writes_a_png_of_the_same_size(run, shot, tmp_path, frames, code):
     target = tmp_path / "judged.png"
     before = [*frames, shot] if frames else []
     result = run(shot, "--at", "330,210", "--expect", "Imagerie", "--annotate", target, *before)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == code, result.output
     with Image.open(target) as image:
         assert image.size == (1000, 600)
 
@@ -133,7 +143,7 @@ def test_the_engine_is_chosen_by_option_then_by_variable(run, shot, monkeypatch)
         made.append((name, model_dir))
         return make_engine()
 
-    monkeypatch.setattr(module, "make_engine", make)
+    monkeypatch.setattr(plugin, "make_engine", make)
     click = (shot, "--at", "330,210", "--expect", "Imagerie")
     assert run(*click).exit_code == 0
     monkeypatch.setenv("RPA_OCR_ENGINE", "EasyOCR")
