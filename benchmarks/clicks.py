@@ -15,6 +15,7 @@ from PIL import Image, ImageDraw, ImageFont
 from otel_validation.delivery.action import Action, Point
 from otel_validation.validation.report import Report
 from otel_validation.validation.subject import ReportSubject
+from otel_validation.validation.window import WindowFacts
 from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
@@ -99,7 +100,7 @@ def _subject(shown: str, at: Point, expected: str, scale: float) -> ReportSubjec
         position_given=True,
         screenshot_before=None,
         screenshot_after=shown,
-        window={"dpi_scale": scale},
+        window=WindowFacts(dpi_scale=scale),
     )
     return ReportSubject(action, report)
 
