@@ -15,8 +15,8 @@ from PIL import Image, ImageDraw, ImageFont
 from otel_validation.delivery.action import Action, Point
 from otel_validation.validation.report import Report
 from otel_validation.validation.subject import ReportSubject
-from otel_validation.validation.window import WindowFacts
 from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
+from otel_validation.validation.window import WindowFacts
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 WORDS = (

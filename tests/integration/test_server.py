@@ -157,7 +157,7 @@ def test_one_trace_from_the_server_and_the_agent_arrives_at_a_collector():
         "execute": 2,
         "report": 2,
         "validate": 2,
-        "check": 2,
+        "check": 4,
         "verdict": 2,
     }
     assert {name: count.get(name) for name in expected} == expected
