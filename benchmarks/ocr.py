@@ -45,7 +45,7 @@ def run(options: Options) -> list[Figure]:
     One core, one thread. Beside them what a check is made of at least: decoding one screen, and one pass of the OCR
     engine over the region around the click.
     """
-    steps, rounds = _steps(), options.rounds(12, 2)
+    steps, rounds = recorded_steps(), options.rounds(12, 2)
     engine = PpOcrEngine()
     checker = OcrRoiChecker(engine)
     progress(f"{len(steps)} recorded steps, {rounds} rounds")
@@ -104,7 +104,8 @@ def _times(rounds: int, calls: list[Callable[[], object]]) -> list[float]:
     return times
 
 
-def _steps() -> list[Step]:
+def recorded_steps() -> list[Step]:
+    """The demo's recorded steps, with both screenshots."""
     folder = files("otel_validation.cli").joinpath("demo_data")
     recorded = json.loads(folder.joinpath("replay.json").read_text("utf-8"))
 

@@ -26,7 +26,6 @@ from otel_validation.vision.panels import (
     lies_over,
     overlap,
     panels,
-    signs_of,
 )
 from otel_validation.vision.windows import dialog_around
 
@@ -229,17 +228,20 @@ def _judge(
     covers = _covers(cells, at)
     if new is False and not covers and not _is_central(cells, overview):
         return None
-    signs = signs_of(overview, cells, frame)
+    signs = Signs(overview, cells, frame)
     darkened = bool(new and change is not None and change.darkens(cells))
     kind = _kind(overview, cells, signs, darkened=darkened)
-    if not (covers or new or (kind is Kind.MODAL and signs.asks)):
+    hanging = _is_opened_here(overview, cells, at, kind) or (kind is Kind.PANEL and _is_drawer(cells, overview))
+    if hanging or not (covers or new or kind is Kind.MODAL):
         return None
-    if not (signs.asks or kind is Kind.MODAL):
+    changed = change if new else None
+    anchored = new is not False and _is_anchored(cells, overview, new=bool(new))
+    lies = kind in (Kind.MODAL, Kind.WINDOW) or signs.over or anchored or _hides_alone(cells, changed)
+    # Buttons last: to count them takes longer than all the rest.
+    if not lies or not (signs.asks or (kind is Kind.MODAL and (covers or new))):
         return None
-    if _is_opened_here(overview, cells, at, kind) or (kind is Kind.PANEL and _is_drawer(cells, overview)):
-        return None
-    sure = _is_sure(overview, cells, signs, kind, change if new else None, darkened=darkened)
-    if not (sure or signs.over or (new is not False and _is_anchored(cells, overview, new=bool(new)))):
+    sure = _is_sure(overview, cells, signs, kind, changed, darkened=darkened)
+    if not (sure or signs.over or anchored):
         return None
     return Dialog(overview.box(cells), kind, signs, new, sure, covers)
 
@@ -263,6 +265,11 @@ def _is_sure(
     if change is not None and change.is_quiet(cells):
         return signs.over or change.hides(cells) or _is_anchored(cells, overview, new=True)
     return signs.buttons > 0 and signs.over and (signs.shadow or signs.dimmed)
+
+
+def _hides_alone(cells: Cells, change: Change | None) -> bool:
+    """Whether nothing changed but that the panel, which is new, hides what was there."""
+    return change is not None and change.hides(cells) and change.is_quiet(cells)
 
 
 def _is_opened_here(overview: Overview, cells: Cells, at: tuple[float, float] | None, kind: Kind) -> bool:

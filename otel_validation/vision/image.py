@@ -7,7 +7,7 @@ import binascii
 import io
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import cv2
@@ -57,6 +57,8 @@ class Frame:
     """
 
     image: Image.Image
+    _plane: list[Grey] = field(default_factory=list, init=False, repr=False, compare=False)
+    """The whole screen in grey, once somebody asked for most of it; two threads at once make it twice, and alike."""
 
     @property
     def size(self) -> tuple[int, int]:
@@ -87,8 +89,13 @@ class Frame:
 
     def grey(self, box: tuple[float, float, float, float], scale: float = 1.0) -> Grey:
         """As `crop`, in grey levels (ITU-R 601) and drawn at `scale` no more: a box of 150 x 30 pixels at 1.5 gives
-        100 x 20. A third of the bytes, made before the array is.
+        100 x 20. A third of the bytes, made before the array is. Not to be written to: it may be shared.
         """
+        x0, y0, x1, y1 = self.clip(box)
+        if not self._plane and (x1 - x0) * (y1 - y0) * 2 >= self.width * self.height:
+            self._plane.append(np.asarray(self.rgb.convert("L")))
+        if self._plane and x0 < x1 and y0 < y1:
+            return _reduced(self._plane[0][y0:y1, x0:x1], scale)
         return _reduced(np.asarray(self._part(box).convert("L")), scale)
 
     def _part(self, box: tuple[float, float, float, float]) -> Image.Image:

@@ -8,7 +8,6 @@ Panels are searched on an overview at half size; close marks and buttons need th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -115,16 +114,38 @@ class Overview:
         return _histogram(self.grey[self.page])
 
 
-@dataclass(frozen=True, slots=True)
 class Signs:
-    """What is seen of one panel."""
+    """What is seen of one panel of `frame`; each sign is looked for when it is asked for."""
 
-    dimmed: bool = False
-    close: bool = False
-    buttons: int = 0
-    cuts: int = 0
-    """Sides at which something else is cut off."""
-    shadow: bool = False
+    def __init__(self, overview: Overview, cells: Cells, frame: Frame) -> None:
+        self._overview = overview
+        self._cells = cells
+        self._frame = frame
+
+    @cached_property
+    def dimmed(self) -> bool:
+        """Whether the page beside it is darkened (`is_dimmed`)."""
+        return is_dimmed(self._overview, self._cells)
+
+    @cached_property
+    def close(self) -> bool:
+        """Whether it has a close mark."""
+        return closable(self._panel)
+
+    @cached_property
+    def buttons(self) -> int:
+        """How many buttons it holds."""
+        return count_buttons(self._panel)
+
+    @cached_property
+    def cuts(self) -> int:
+        """Sides at which something else is cut off."""
+        return _cut_sides(self._overview, self._cells)
+
+    @cached_property
+    def shadow(self) -> bool:
+        """Whether it throws one."""
+        return has_shadow(self._overview.grey, self._cells)
 
     @property
     def asks(self) -> bool:
@@ -135,6 +156,11 @@ class Signs:
     def over(self) -> bool:
         """Whether it lies over the rest."""
         return self.dimmed or self.shadow or self.cuts >= CUTS
+
+    @cached_property
+    def _panel(self) -> Grey:
+        overview = self._overview
+        return self._frame.grey(self._frame.clip(overview.box(self._cells)), overview.unit / REDUCED)
 
 
 def panels(overview: Overview, *, least: tuple[int, int] = (LEAST_WIDTH, LEAST_HEIGHT)) -> list[Cells]:
@@ -152,19 +178,6 @@ def panels(overview: Overview, *, least: tuple[int, int] = (LEAST_WIDTH, LEAST_H
                 found.add(whole)
     fits = (cells for cells in found if _fits(cells, overview, least[1]))
     return sorted(fits, key=lambda cells: -area(cells))[:MOST_PANELS]
-
-
-def signs_of(overview: Overview, cells: Cells, frame: Frame) -> Signs:
-    """The signs of one panel of `frame`."""
-    scale = overview.unit / REDUCED
-    panel = frame.grey(frame.clip(overview.box(cells)), scale)
-    return Signs(
-        dimmed=is_dimmed(overview, cells),
-        close=closable(panel),
-        buttons=count_buttons(panel),
-        cuts=_cut_sides(overview, cells),
-        shadow=has_shadow(overview.grey, cells),
-    )
 
 
 def lies_over(overview: Overview, cells: Cells) -> bool:

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from otel_validation.vision.image import Frame
+    from otel_validation.vision.image import Frame, Grey
     from otel_validation.vision.ocr.engine import Box
 
 Mask = npt.NDArray[np.bool_]
-Grey = npt.NDArray[np.int16]
 
 STEP = 5
 """Grey levels between neighbours that make an edge."""
@@ -44,7 +43,7 @@ def dialog_around(frame: Frame, click: tuple[float, float], scale: float) -> Box
     left, top, right, bottom = frame.clip(
         (click[0] - REACH * scale, click[1] - REACH * scale, click[0] + REACH * scale, click[1] + REACH * scale)
     )
-    grey = frame.grey((left, top, right, bottom), scale).astype(np.int16)
+    grey = frame.grey((left, top, right, bottom), scale)
     at = int((click[0] - left) / scale), int((click[1] - top) / scale)
     most = MOST_AREA * frame.width * frame.height / scale**2
     boxes = [box for box in rectangles(grey, *at) if _area(box) <= most and _closable(grey, box)]
@@ -54,10 +53,10 @@ def dialog_around(frame: Frame, click: tuple[float, float], scale: float) -> Box
     return x0 + left, y0 + top, x1 + left, y1 + top
 
 
-def closable(panel: npt.NDArray[np.uint8]) -> bool:
+def closable(panel: Grey) -> bool:
     """Whether a cross stands in the top right corner of a window's own pixels (grey, at 100 % scale)."""
     height, width = panel.shape
-    return _closable(panel.astype(np.int16), (0, 0, width - 1, height - 1))
+    return _closable(panel, (0, 0, width - 1, height - 1))
 
 
 def _area(box: tuple[int, int, int, int]) -> int:
@@ -66,14 +65,12 @@ def _area(box: tuple[int, int, int, int]) -> int:
 
 def rectangles(grey: Grey, x: int, y: int) -> list[tuple[int, int, int, int]]:
     """Boxes around (x, y) with four straight edges, at 100 % scale: x0, y0, x1, y1 in pixels of `grey`."""
-    upright = np.zeros(grey.shape, np.bool_)
-    upright[:, 1:] = np.abs(np.diff(grey, axis=1)) >= STEP
-    level = np.zeros(grey.shape, np.bool_)
-    level[1:] = np.abs(np.diff(grey, axis=0)) >= STEP
-    probe = upright[max(0, y - PROBE) : y + PROBE]
-    sides = np.flatnonzero(probe.mean(axis=0) >= SOLID)
+    sides = np.flatnonzero(_upright(grey[max(0, y - PROBE) : y + PROBE]).mean(axis=0) >= SOLID)
     lefts = [int(c) for c in sides[sides < x]][::-1][:MOST_SIDES]
     rights = [int(c) for c in sides[sides > x]][:MOST_SIDES]
+    if not (lefts and rights):
+        return []
+    upright, level = _upright(grey), _upright(grey.T).T
     found = []
     spans = {c: _extent(np.any(upright[:, max(0, c - 1) : c + 2], axis=1), y) for c in (*lefts, *rights)}
     for left in lefts:
@@ -83,6 +80,14 @@ def rectangles(grey: Grey, x: int, y: int) -> list[tuple[int, int, int, int]]:
             if box is not None and _fits(box):
                 found.append(box)
     return found
+
+
+def _upright(grey: Grey) -> Mask:
+    """Where a pixel differs from its left neighbour by an edge."""
+    edge = np.zeros(grey.shape, np.bool_)
+    if grey.shape[1] > 1:
+        edge[:, 1:] = cv2.absdiff(grey[:, 1:], grey[:, :-1]) >= STEP
+    return edge
 
 
 def _extent(edge: npt.ArrayLike, at: int) -> tuple[int, int]:
@@ -118,7 +123,7 @@ def _fits(box: tuple[int, int, int, int]) -> bool:
 def _closable(grey: Grey, box: tuple[int, int, int, int]) -> bool:
     """Whether a cross stands in the top right corner."""
     _, top, right, _ = box
-    corner = grey[top + 3 : top + CLOSE_FROM, max(0, right - CLOSE_FROM) : right - CLOSE_TO + 3]
+    corner = grey[top + 3 : top + CLOSE_FROM, max(0, right - CLOSE_FROM) : right - CLOSE_TO + 3].astype(np.int16)
     if corner.size == 0:
         return False
     ink = (np.abs(corner - int(np.median(corner))) > 40).astype(np.uint8)
