@@ -11,12 +11,14 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import cycle, engines, lateness, memory, ocr, pixels, wake, whole
+from benchmarks import crowd, cycle, engines, lateness, memory, ocr, pixels, wake, whole
 from benchmarks.figures import Figure, table
 from benchmarks.options import Options
 
 Benchmark = Callable[[Options], list[Figure]]
-BENCHMARKS: dict[str, Benchmark] = {m.NAME: m.run for m in (cycle, lateness, wake, memory, ocr, whole, engines, pixels)}
+BENCHMARKS: dict[str, Benchmark] = {
+    m.NAME: m.run for m in (cycle, lateness, wake, memory, ocr, whole, crowd, engines, pixels)
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

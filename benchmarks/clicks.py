@@ -61,7 +61,7 @@ def _screen(chance: random.Random) -> Iterator[Click]:
     ground, ink = chance.choice((("white", "#222222"), ("#f3f4f6", "#1a3a6b"), ("#1e1e1e", "#e6e6e6")))
     size = round(chance.randint(11, 20) * scale)
     image = Image.new("RGB", (round(SIZE[0] * scale), round(SIZE[1] * scale)), ground)
-    draw, font = ImageDraw.Draw(image), _font(chance.choice(FONTS), size)
+    draw, font = ImageDraw.Draw(image), font_of(chance.choice(FONTS), size)
     x, y, gap = round(40 * scale), round(chance.randint(150, 500) * scale), size * chance.uniform(1.2, 3)
     places: list[tuple[str, float, float]] = []
     for word in chance.sample(WORDS, 4):
@@ -76,7 +76,8 @@ def _screen(chance: random.Random) -> Iterator[Click]:
         yield Click(_subject(shown, Point(where[0] / image.width, where[1] / image.height), word, scale), truth)
 
 
-def _font(name: str, size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+def font_of(name: str, size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """The font of that file, else the built-in one."""
     try:
         return ImageFont.truetype(name, size)
     except OSError:

@@ -9,10 +9,18 @@ import pytest
 from benchmarks import engines
 from benchmarks.__main__ import main
 from benchmarks.clicks import drawn
+from benchmarks.crowd import all_at_once, own_reports
 from benchmarks.figures import Figure, Goal, table
 from benchmarks.options import Options, percentile
+from otel_validation.checkers.ocr_roi import OcrRoiChecker
 from otel_validation.errors import OcrUnavailableError
+from otel_validation.plugin import default_validator
+from otel_validation.settings import Settings
+from otel_validation.validation.subject import ReportSubject
+from otel_validation.validation.validator import Validator
 from otel_validation.vision.ocr.registry import make_engine
+
+pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("name", ["lateness", "wake", "memory"])
@@ -58,6 +66,25 @@ def test_drawn_clicks_are_the_same_every_time_and_of_three_kinds():
     once, again = drawn(2), drawn(2)
     assert [click.truth for click in once] == ["complete", "wrong_target", "nothing"] * 2
     assert [c.subject.report for c in once] == [c.subject.report for c in again]
+
+
+async def test_eight_reports_at_once_get_the_verdict_on_their_own_screen():
+    validator = default_validator(Settings(validator_workers=8))
+    await validator.warm_up()
+    reports = own_reports(24)
+    assert [await all_at_once(validator, reports[n : n + 8]) for n in (0, 8, 16)] == [8, 8, 8]
+
+
+async def test_a_verdict_on_another_screen_would_be_seen():
+    class Crossed(Validator):
+        """Gives the second of two reports the screen of the first."""
+
+        async def validate(self, action, report):
+            return await super().validate(action, reports[0].report)
+
+    validator = Crossed([OcrRoiChecker()], subject=ReportSubject)
+    reports = own_reports(2)
+    assert await all_at_once(validator, reports) == 1
 
 
 def test_engines_are_compared_on_the_same_clicks(monkeypatch, tmp_path):
