@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 UV := .tools/bin/uv
 EASYOCR := .venv-easyocr
 
-.PHONY: help demo test easyocr lint types contracts check bench rendered screens docs lock clean
+.PHONY: help demo test easyocr lint types contracts check bench mutation rendered screens docs lock clean
 
 help:  ## Show the commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,9 @@ check: lint types contracts test  ## All of the above
 
 bench: $(VENV)/.dev  ## Measure; prints ratios within one run (ARGS=--short for a quick one)
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+mutation: $(VENV)/.dev  ## Make right steps wrong in known ways and see which are told; fails under the floors
+	@$(BIN)/python -m benchmarks.mutation $(ARGS)
 
 rendered: $(VENV)/.dev  ## Render labelled screens into build/rendered and score them (needs browsers and Xvfb; 40 minutes)
 	@$(BIN)/python -m benchmarks.rendered $(ARGS) && $(BIN)/python -m benchmarks.accuracy build/rendered/tune build/rendered/report

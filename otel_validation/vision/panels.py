@@ -60,6 +60,8 @@ SHADOW_NEAR, SHADOW_FAR, SHADOW_LEVELS = 4, 18, 3
 a card's has ended before."""
 SHADOW_STEP, SHADOW_STEPS = 8, 3
 """A shadow fades over several pixels, none of them a jump: the next card's border is one."""
+LARGER, CORNER = 1.5, 60
+"""How much larger the screen may be drawn than it is taken for; and the corner with the close mark, at 100 %."""
 BUTTON_WIDTHS, BUTTON_HEIGHTS = (32, 300), (18, 52)
 """Sizes of a button, in pixels at 100 %."""
 BUTTON_FILL, BUTTON_SHAPE = 0.35, 1.2
@@ -129,8 +131,8 @@ class Signs:
 
     @cached_property
     def close(self) -> bool:
-        """Whether it has a close mark."""
-        return closable(self._panel)
+        """Whether it has a close mark, at the scale of the screen or a larger one (it may be guessed too small)."""
+        return closable(self._panel) or closable(self._frame.grey(self._corner, LARGER * self._scale))
 
     @cached_property
     def buttons(self) -> int:
@@ -159,8 +161,22 @@ class Signs:
 
     @cached_property
     def _panel(self) -> Grey:
-        overview = self._overview
-        return self._frame.grey(self._frame.clip(overview.box(self._cells)), overview.unit / REDUCED)
+        return self._frame.grey(self._box, self._scale)
+
+    @property
+    def _scale(self) -> float:
+        return self._overview.unit / REDUCED
+
+    @property
+    def _box(self) -> tuple[int, int, int, int]:
+        return self._frame.clip(self._overview.box(self._cells))
+
+    @property
+    def _corner(self) -> tuple[int, int, int, int]:
+        """The upper right one, in which the close mark is."""
+        x0, y0, x1, y1 = self._box
+        side = round(CORNER * LARGER * self._scale)
+        return max(x0, x1 - side), y0, x1, min(y1, y0 + side)
 
 
 def panels(overview: Overview, *, least: tuple[int, int] = (LEAST_WIDTH, LEAST_HEIGHT)) -> list[Cells]:

@@ -1,7 +1,10 @@
 """The dialog checker's rules, on drawn screens."""
 
 import pytest
-from dialog_kit import (
+from PIL import Image, ImageChops
+from screen_kit import encoded
+
+from benchmarks.overlays import (
     DARK,
     LIGHT,
     TARGET,
@@ -13,9 +16,6 @@ from dialog_kit import (
     session_expired,
     uac,
 )
-from PIL import Image, ImageChops
-from screen_kit import encoded
-
 from otel_validation.checkers.dialog_presence import DialogPresenceChecker
 from otel_validation.delivery.action import Action, Point
 from otel_validation.validation.report import Report

@@ -1,7 +1,8 @@
 """Dialogs as what lies over a page and asks something; menus, toasts, cards and side panels are none."""
 
 import pytest
-from dialog_kit import (
+
+from benchmarks.overlays import (
     DARK,
     LIGHT,
     TARGET,
@@ -13,7 +14,6 @@ from dialog_kit import (
     session_expired,
     uac,
 )
-
 from otel_validation.vision.dialogs import Kind, find_dialogs, find_menu
 from otel_validation.vision.image import Frame
 

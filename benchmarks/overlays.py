@@ -1,56 +1,84 @@
-"""Pages with things drawn over them, the way applications draw them: for the tests of dialogs."""
+"""Pages with things drawn over them, the way applications draw them."""
 
-from PIL import Image, ImageDraw, ImageFilter
-from screen_kit import font
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 LIGHT = {"ground": "#eef1f4", "card": "#ffffff", "ink": "#202020", "line": "#d5dae0", "bar": "#0b5566"}
 DARK = {"ground": "#16181c", "card": "#22252b", "ink": "#e6e6e6", "line": "#3a3f47", "bar": "#0d0f12"}
 ROWS = ("Hémoglobine", "Leucocytes", "Plaquettes", "Créatinine", "Potassium", "Sodium", "Troponine", "Glycémie")
 TARGET = (300, 66)
 """The middle of the tab "Imagerie", in pixels at 100 %."""
+At = tuple[float, float]
+Box = tuple[float, float, float, float]
+Theme = dict[str, str]
 
 
 class Canvas:
     """Draws at a scale: every length is in pixels at 100 %."""
 
-    def __init__(self, scale=1, theme=LIGHT, size=(1280, 800)):
+    def __init__(self, scale: float = 1, theme: Theme = LIGHT, size: tuple[int, int] = (1280, 800)) -> None:
         self.scale, self.theme = scale, theme
-        self.image = Image.new("RGB", self._all(size), theme["ground"])
+        self.image = Image.new("RGB", (round(size[0] * scale), round(size[1] * scale)), theme["ground"])
 
-    def _all(self, values):
-        return tuple(round(value * self.scale) for value in values)
+    @classmethod
+    def over(cls, image: Image.Image, scale: float) -> Self:
+        """One that draws over a copy of `image`, a screen at that scale."""
+        canvas = cls(scale, size=(1, 1))
+        canvas.image = image.copy()
+        return canvas
 
-    def box(self, box, fill, outline=None, radius=0):
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height at 100 %."""
+        return self.image.width / self.scale, self.image.height / self.scale
+
+    def _all(self, values: Sequence[float]) -> list[float]:
+        return [round(value * self.scale) for value in values]
+
+    def box(self, box: Box, fill: str, outline: str | None = None, radius: float = 0) -> None:
+        """A filled box."""
         draw = ImageDraw.Draw(self.image)
         width = max(1, round(self.scale)) if outline else 0
         draw.rounded_rectangle(self._all(box), radius * self.scale, fill, outline, width)
 
-    def text(self, at, text, fill=None, size=14):
+    def text(self, at: At, text: str, fill: str | None = None, size: float = 14) -> None:
+        """A text whose upper left corner is at `at`."""
         draw = ImageDraw.Draw(self.image)
-        draw.text(self._all(at), text, fill or self.theme["ink"], font(size * self.scale))
+        x, y = self._all(at)
+        draw.text((x, y), text, fill or self.theme["ink"], ImageFont.load_default(size * self.scale))
 
-    def cross(self, x, y, side=10, fill=None):
+    def cross(self, x: float, y: float, side: float = 10, fill: str | None = None) -> None:
+        """A close mark."""
         draw = ImageDraw.Draw(self.image)
         for line in ((x, y, x + side, y + side), (x, y + side, x + side, y)):
             draw.line(self._all(line), fill or self.theme["ink"], max(1, round(2 * self.scale)))
 
-    def button(self, box, text, fill="#0b6fb8", ink="white", outline=None):
+    def button(
+        self, box: Box, text: str, fill: str = "#0b6fb8", ink: str = "white", outline: str | None = None
+    ) -> None:
+        """A button with its text in the middle."""
         self.box(box, fill, outline, radius=4)
         draw = ImageDraw.Draw(self.image)
-        middle = self._all(((box[0] + box[2]) / 2, (box[1] + box[3]) / 2))
-        draw.text(middle, text, ink, font(14 * self.scale), anchor="mm")
+        x, y = self._all(((box[0] + box[2]) / 2, (box[1] + box[3]) / 2))
+        draw.text((x, y), text, ink, ImageFont.load_default(14 * self.scale), anchor="mm")
 
-    def shadow(self, box, blur=14, strength=110):
+    def shadow(self, box: Box, blur: float = 14, strength: int = 110) -> None:
+        """The shadow of a box."""
         shade = Image.new("L", self.image.size, 0)
         ImageDraw.Draw(shade).rectangle(self._all(box), strength)
         black = Image.new("RGB", self.image.size, "black")
         self.image.paste(black, mask=shade.filter(ImageFilter.GaussianBlur(blur * self.scale)))
 
-    def dim(self, strength=0.5):
+    def dim(self, strength: float = 0.5) -> None:
+        """The layer that darkens all that is there."""
         self.image = Image.blend(self.image, Image.new("RGB", self.image.size, "black"), strength)
 
 
-def page(scale=1, theme=LIGHT, size=(1280, 800)):
+def page(scale: float = 1, theme: Theme = LIGHT, size: tuple[int, int] = (1280, 800)) -> Canvas:
     """A medical record: header, tabs, a card with a table, a card with a form."""
     canvas = Canvas(scale, theme, size)
     canvas.box((0, 0, size[0], 44), theme["bar"])
@@ -83,7 +111,7 @@ def page(scale=1, theme=LIGHT, size=(1280, 800)):
     return canvas
 
 
-def session_expired(canvas, at=(390, 240)):
+def session_expired(canvas: Canvas, at: At = (390, 240)) -> Box:
     """An in-page modal over a dimmed page."""
     x, y = at
     canvas.dim(0.5)
@@ -95,7 +123,7 @@ def session_expired(canvas, at=(390, 240)):
     return (x, y, x + 500, y + 190)
 
 
-def uac(canvas, at=(410, 250)):
+def uac(canvas: Canvas, at: At = (410, 250)) -> Box:
     """Windows' elevation prompt on its secure desktop."""
     x, y = at
     canvas.dim(0.65)
@@ -110,9 +138,9 @@ def uac(canvas, at=(410, 250)):
     return (x, y, x + 456, y + 300)
 
 
-def cookie_banner(canvas, height=110):
+def cookie_banner(canvas: Canvas, height: float = 110) -> Box:
     """A consent banner along the page's end."""
-    width, bottom = canvas.image.width / canvas.scale, canvas.image.height / canvas.scale
+    width, bottom = canvas.size
     top = bottom - height
     canvas.box((0, top, width, bottom), canvas.theme["card"], canvas.theme["line"])
     canvas.text((40, top + 20), "Nous respectons votre vie privée", size=16)
@@ -124,7 +152,7 @@ def cookie_banner(canvas, height=110):
     return (0, top, width, bottom)
 
 
-def chat_widget(canvas, at=(900, 380)):
+def chat_widget(canvas: Canvas, at: At = (900, 380)) -> Box:
     """A chat window in a lower corner."""
     x, y = at
     box = (x, y, x + 350, y + 400)
@@ -139,7 +167,7 @@ def chat_widget(canvas, at=(900, 380)):
     return box
 
 
-def save_prompt(canvas, at=(430, 300), *, cross=True):
+def save_prompt(canvas: Canvas, at: At = (430, 300), *, cross: bool = True) -> Box:
     """A save prompt of the desktop; without a cross, as macOS and GTK have it."""
     x, y = at
     box = (x, y, x + 430, y + 170)
@@ -154,7 +182,9 @@ def save_prompt(canvas, at=(430, 300), *, cross=True):
     return box
 
 
-def menu(canvas, at, texts=("Copier", "Couper", "Coller", "Rechercher", "Imprimer", "Inspecter")):
+def menu(
+    canvas: Canvas, at: At, texts: Sequence[str] = ("Copier", "Couper", "Coller", "Rechercher", "Imprimer", "Inspecter")
+) -> Box:
     """A context menu or the list of a select."""
     x, y = at
     box = (x, y, x + 220, y + 12 + 30 * len(texts))
