@@ -13,6 +13,7 @@ import numpy as np
 
 from otel_validation.errors import UnplacedError, UnusableExpectationError
 from otel_validation.validation.expectation import expected_text, expects_text
+from otel_validation.validation.matrix import kind_of
 from otel_validation.validation.place import place_of, scale_of
 from otel_validation.validation.screens import Screens, Unusable, screens_of
 from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
@@ -172,7 +173,7 @@ class DialogPresenceChecker:
         unexpected = self._unexpected(seen, read, want)
         outcome = unexpected or self._expected(seen, read, want)
         evidence["dialogs"] = [_described(each) for each in read]
-        if unexpected is None and subject.action.type == "right_click" and seen.click is not None:
+        if unexpected is None and kind_of(subject.action) == "right_click" and seen.click is not None:
             return self._menu(seen, evidence)
         return self._finding(outcome, evidence)
 

@@ -12,7 +12,8 @@ import cv2
 import numpy as np
 
 from otel_validation.errors import UnplacedError, UnusableExpectationError
-from otel_validation.validation.expectation import expected_text, expects_text
+from otel_validation.validation.expectation import expected_text, expects_text, typed_text
+from otel_validation.validation.matrix import kind_of
 from otel_validation.validation.place import place_of
 from otel_validation.validation.screens import Unusable, screens_of
 from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
@@ -29,7 +30,7 @@ from otel_validation.vision.labels import (
 )
 from otel_validation.vision.ocr.ppocr import PpOcrEngine
 from otel_validation.vision.surfaces import COARSER, Surface, SurfaceFinder
-from otel_validation.vision.text import MatchKind
+from otel_validation.vision.text import MatchKind, shows_typed
 from otel_validation.vision.windows import dialog_around
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ LEGIBLE = 0.6
 """OCR confidence below which a text is not evidence of another label."""
 
 
+TYPING = frozenset({"type", "type_secret", "paste_and_execute"})
+TYPED_CONFIDENCE = 0.85
+"""A text in its field is no proof that it was typed now: it may have stood there before."""
+NO_SCREEN = Unusable(FailureCategory.UNKNOWN, "there is no screenshot after the action")
 SURFACE_CONFIDENCE, SUSPECT_CONFIDENCE = 0.9, 0.75
 """For a surface told by what it says, and for one told by its looks."""
 
@@ -121,6 +126,9 @@ class OcrRoiChecker:
     the screen after it. A click that cannot be placed and a blank screen give CONTINUE, not verified; no readable
     label gives CONTINUE with `ocr_text_missing`.
 
+    Of typing (`TYPING`) it is asked whether the typed text stands around the click on the screen after: COMPLETE, or
+    CONTINUE with `ocr_text_missing`, since fields hide, format and cut what is typed. A secret is never looked for.
+
     Evidence: `expected` (str, or a list of alternatives), `text_under_click` (str or None), `boxes` (list of {text,
     box: [x0, y0, x1, y1] px, confidence}), `roi` ([x0, y0, x1, y1] px), `click_px` ([x, y]), `surface` (str or None),
     `match` (how the texts agree, or None), `frame` ("before" or "after"). They hold what the screen shows: they stay
@@ -139,12 +147,16 @@ class OcrRoiChecker:
 
     def applies(self, subject: Subject) -> bool:
         """Whether there is a screenshot and an expected label. With no label there is nothing to find: a surface
-        alone does not tell a wrong click from a wanted one.
+        alone does not tell a wrong click from a wanted one. Of typing: whether there is a text and a screen after.
         """
+        if kind_of(subject.action) in TYPING:
+            return typed_text(subject.action) is not None and subject.report.screenshot_after is not None
         return expects_text(subject.action) and subject.report.has_screenshot
 
     def check(self, subject: Subject) -> Finding:
-        """Judge one click; see the class for the rules and the evidence."""
+        """Judge one click, or what was typed; see the class for the rules and the evidence."""
+        if kind_of(subject.action) in TYPING:
+            return self._typed(subject, typed_text(subject.action) or "")
         try:
             expected = expected_text(subject.action)
         except UnusableExpectationError as error:
@@ -160,6 +172,27 @@ class OcrRoiChecker:
             return Unusable(FailureCategory.UNKNOWN, error.reason).finding(self.name, evidence)
         name, reading = _decisive(readings)
         return self._finding(reading, {**evidence, "frame": name})
+
+    def _typed(self, subject: Subject, text: str) -> Finding:
+        """Whether the text stands around the click on the screen after it was typed."""
+        evidence: dict[str, Any] = {"expected": text, "frame": "after"}
+        screens = screens_of(subject)
+        if isinstance(screens, Unusable) or screens.after is None:
+            return (screens if isinstance(screens, Unusable) else NO_SCREEN).finding(self.name, evidence)
+        try:
+            at = place_of(subject.action, subject.report, screens.after.size)
+        except UnplacedError as error:
+            return Unusable(FailureCategory.UNKNOWN, error.reason).finding(self.name, evidence)
+        page = _Page(self._engine, _region(screens.after, at, stretch=STRETCH))
+        labels = page.labels()
+        shown = next((label for label in labels if shows_typed(label.text, text)), None)
+        if shown is None:
+            missing = _missing(page.region, labels, "the typed text cannot be read around the click")
+            return self._finding(missing, evidence)
+        reasoning = "the typed text is around the click"
+        confidence = TYPED_CONFIDENCE * shown.confidence
+        reading = _Reading(Verdict.COMPLETE, None, confidence, reasoning, page.region, tuple(labels), shown)
+        return self._finding(reading, evidence)
 
     def _readings(
         self, subject: Subject, frames: Mapping[str, Frame | None], expected: ExpectedText

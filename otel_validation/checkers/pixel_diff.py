@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from otel_validation.errors import UnplacedError
-from otel_validation.validation.matrix import ALIASES
+from otel_validation.validation.matrix import kind_of
 from otel_validation.validation.place import guess_scale, place_of
 from otel_validation.validation.screens import Unusable, screens_of
 from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
@@ -97,7 +97,7 @@ class PixelDiffChecker:
         place = None if expected is Expected.NONE else click
         change = compare(screens.before, screens.after, click=place, scale=scale)
         waiting = loading(change, scale=scale)
-        outcome = _judge(change, waiting, expected, fills=_kind(subject.action) in FILLING and click is not None)
+        outcome = _judge(change, waiting, expected, fills=kind_of(subject.action) in FILLING and click is not None)
         return Finding(
             checker=self.name,
             verdict=outcome.verdict,
@@ -113,11 +113,7 @@ def expected_change(action: Action) -> Expected:
     said = action.payload.get("expected_change")
     if isinstance(said, str) and said.strip().lower() in set(Expected):
         return Expected(said.strip().lower())
-    return DEFAULTS.get(_kind(action), Expected.SOME)
-
-
-def _kind(action: Action) -> str:
-    return ALIASES.get(action.type, action.type)
+    return DEFAULTS.get(kind_of(action), Expected.SOME)
 
 
 def _nothing_to_compare(subject: Subject) -> Unusable:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from otel_validation.errors import ImageError, UnplacedError
 from otel_validation.validation.anchor import anchor_image, anchor_text
-from otel_validation.validation.matrix import ALIASES
+from otel_validation.validation.matrix import kind_of
 from otel_validation.validation.place import guess_scale, place_of
 from otel_validation.validation.screens import Unusable, screens_of
 from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
@@ -176,7 +176,7 @@ class SimilarityChecker:
 
 
 def _kind(action: Action) -> str:
-    return ALIASES.get(action.type, action.type)
+    return kind_of(action)
 
 
 def _scene(subject: Subject, screens: Screens) -> _Scene | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from otel_validation.errors import ImageError
 from otel_validation.validation.expectation import ExpectedWindow, acting_window
+from otel_validation.validation.matrix import kind_of
 from otel_validation.validation.place import scale_of
 from otel_validation.validation.verdict import FailureCategory, Finding, Verdict, abstention
 from otel_validation.vision.ocr.ppocr import PpOcrEngine
@@ -69,7 +70,7 @@ class WindowFocusChecker:
     def check(self, subject: Subject) -> Finding:
         """Judge one report; see the class for the rules and the evidence."""
         expected = acting_window(subject.action) or ExpectedWindow()
-        stays = subject.action.type in STAYS
+        stays = kind_of(subject.action) in STAYS
         found, seen, by = self._by_facts(subject, expected, stays=stays)
         if found is Agreement.UNSURE and not seen:
             found, seen, by = self._by_title_bar(subject, expected, stays=stays)

@@ -35,6 +35,12 @@ def expects_text(action: Action) -> bool:
     return _declared_text(action) is not None
 
 
+def typed_text(action: Action) -> str | None:
+    """What the action types: its `text`; None where that is blank, no text, or a secret."""
+    text = action.payload.get("text")
+    return text if isinstance(text, str) and text.strip() and not is_secret(action) else None
+
+
 def expected_text(action: Action) -> ExpectedText:
     """The label that the action is aimed at.
 

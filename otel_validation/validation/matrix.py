@@ -88,15 +88,20 @@ BUTTONS: Mapping[str, str] = MappingProxyType({"double": "double_click", "right"
 """A click whose `button` says so is one of these (validator seed, section 5)."""
 
 
-def row_of(action: Action, matrix: Mapping[str, Row] = MATRIX) -> Row:
-    """The row that judges `action`: of its type, else of what its type is an alias of, else of a `*` that fits.
-
-    A plain click with `"button": "double"` or `"right"` is judged as that.
+def kind_of(action: Action) -> str:
+    """The type that `action` is judged as: its own, what that is an alias of, or for a plain click what its `button`
+    says (`double`, `right`).
     """
-    kind = action.type if action.type in matrix else ALIASES.get(action.type, action.type)
-    if kind == "click":
-        button = action.payload.get("button")
-        kind = BUTTONS.get(button, kind) if isinstance(button, str) else kind
+    kind = ALIASES.get(action.type, action.type)
+    button = action.payload.get("button")
+    return BUTTONS.get(button, kind) if kind == "click" and isinstance(button, str) else kind
+
+
+def row_of(action: Action, matrix: Mapping[str, Row] = MATRIX) -> Row:
+    """The row that judges `action`: of its own alias, else of what it is judged as (`kind_of`), else of a `*` that
+    fits.
+    """
+    kind = action.type if action.type in ALIASES and action.type in matrix else kind_of(action)
     if kind in matrix:
         return matrix[kind]
     fits = (name for name in matrix if name.endswith("*") and fnmatchcase(kind, name))

@@ -42,6 +42,7 @@ SPACELESS_MIN = 6
 """Fewer characters than this must have their spaces too: "son or" is not "sonor" (field case D02)."""
 ONE_EDIT_MIN, TWO_EDITS_MIN = 5, 10
 """Words of so many letters may differ by one, by two edits; shorter ones by none."""
+SHOWN_MIN = 8
 PREFIX_MIN = 4
 """A truncated label must show at least so many characters to count."""
 COMMAND_WORDS = 2
@@ -312,3 +313,15 @@ def _word_alike(want: str, got: str) -> bool:
     length = min(len(want), len(got))
     allowed = 2 if length >= TWO_EDITS_MIN else 1 if length >= ONE_EDIT_MIN else 0
     return allowed > 0 and Levenshtein.distance(want, got, score_cutoff=allowed) <= allowed
+
+
+def shows_typed(seen: str, typed: str) -> bool:
+    """Whether a line on the screen shows what was typed: all of its last line, or so much as a field has room for
+    (`SHOWN_MIN` characters at least, from its beginning or its end). Case, accents and spaces are folded.
+    """
+    lines = [line for line in typed.splitlines() if line.strip()]
+    wanted, shown = (compact(fold(text)) for text in (lines[-1] if lines else "", seen))
+    if not wanted or not shown:
+        return False
+    cut = len(shown) >= SHOWN_MIN and (wanted.startswith(shown) or wanted.endswith(shown))
+    return cut or wanted in shown

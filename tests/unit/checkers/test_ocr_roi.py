@@ -431,3 +431,54 @@ class TestDialogs:
     def test_its_own_label_is_complete(self, checker):
         image = dialog(browser(), (420, 260, 800, 500), "Session", BUTTONS)
         assert checker.check(subject(image, (660, 455), "Enregistrer")).verdict is Verdict.COMPLETE
+
+
+class TestTyping:
+    """What was typed is looked for around the click, on the screen after it; nothing is ever stopped for it."""
+
+    @pytest.fixture
+    def field(self):
+        return screen((300, 300, "Nom"), (360, 300, "DURAND Jean-Baptiste"), (300, 360, "Prénom"))
+
+    def typed(self, image, text, *, kind="type", **payload):
+        payload = {"type": kind, "text": text, "target_spec": {"by_text": "Nom"}} | payload
+        return subject(image, (400, 308), aim=payload)
+
+    @pytest.mark.parametrize(
+        ("text", "verdict"),
+        [
+            ("DURAND Jean-Baptiste", Verdict.COMPLETE),
+            ("Durand", Verdict.COMPLETE),
+            ("Tout ce qui précède\nDurand", Verdict.COMPLETE),
+            ("Monsieur DURAND Jean-Baptiste", Verdict.COMPLETE),
+            ("MARTIN", Verdict.CONTINUE),
+        ],
+    )
+    @pytest.mark.parametrize("kind", ["type", "type_text", "paste_and_execute"])
+    def test_it_is_in_the_field_or_not_seen(self, checker, field, text, verdict, kind):
+        made = self.typed(field, text, kind=kind)
+        assert checker.applies(made)
+        finding = checker.check(made)
+        assert (finding.verdict, finding.verified) == (verdict, True)
+        assert finding.category is (None if verdict is Verdict.COMPLETE else FailureCategory.OCR_TEXT_MISSING)
+
+    def test_the_label_of_the_field_is_not_what_was_typed(self, checker, field):
+        """It stands beside the click: asked for, it would be the wrong target."""
+        assert checker.check(self.typed(field, "Inconnu")).verdict is Verdict.CONTINUE
+
+    @pytest.mark.parametrize("secret", [{"kind": "type_secret"}, {"secret": True}])
+    def test_a_secret_is_never_looked_for(self, checker, field, secret):
+        assert not checker.applies(self.typed(field, "DURAND", **secret))
+
+    @pytest.mark.parametrize("text", ["", "  ", None, 3])
+    def test_nothing_typed_is_nothing_to_look_for(self, checker, field, text):
+        assert not checker.applies(self.typed(field, text))
+
+    def test_a_screen_that_cannot_be_judged_or_a_click_that_cannot_be_placed_is_no_proof(self, checker, field):
+        black = self.typed(Image.new("RGB", (1280, 800), "black"), "DURAND")
+        assert (checker.check(black).verified, checker.check(black).category) == (
+            False,
+            FailureCategory.SCREEN_UNAVAILABLE,
+        )
+        nowhere = subject(field, None, aim={"type": "type", "text": "DURAND"}, given=True)
+        assert checker.check(nowhere).verified is False

@@ -3,7 +3,7 @@
 import pytest
 from delivery_kit import an_action
 
-from otel_validation.validation.matrix import ALIASES, BUTTONS, MATRIX, UNKNOWN_TYPE, Row, row_of
+from otel_validation.validation.matrix import ALIASES, BUTTONS, MATRIX, UNKNOWN_TYPE, Row, kind_of, row_of
 
 SEED_TYPES = [kind for kind in MATRIX if not kind.endswith("*")]
 
@@ -56,3 +56,18 @@ def test_a_type_that_nobody_knows_is_judged_by_its_report_alone():
 def test_a_row_of_its_own_goes_before_an_alias():
     mine = {"click_anchor": Row(checks=("a",)), "click": Row(checks=("b",))}
     assert row_of(an_action(kind="click_anchor"), mine).checks == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "judged_as"),
+    [
+        ("click", {}, "click"),
+        ("click_anchor", {"button": "right"}, "right_click"),
+        ("click", {"button": "double"}, "double_click"),
+        ("click", {"button": ["right"]}, "click"),
+        ("type_text", {"button": "right"}, "type"),
+        ("something_else", {}, "something_else"),
+    ],
+)
+def test_what_an_action_is_judged_as(kind, payload, judged_as):
+    assert kind_of(an_action(type=kind, **payload)) == judged_as

@@ -2,7 +2,16 @@
 
 import pytest
 
-from otel_validation.vision.text import MatchKind, compact, fold, letters, match, starts_word, without_marks
+from otel_validation.vision.text import (
+    MatchKind,
+    compact,
+    fold,
+    letters,
+    match,
+    shows_typed,
+    starts_word,
+    without_marks,
+)
 
 
 @pytest.mark.parametrize(
@@ -191,3 +200,21 @@ def test_fold_and_compact_are_idempotent():
 )
 def test_the_letter_before_an_ellipsis_may_be_one_of_its_dots(shown, kind):
     assert match("20211019_013832", shown).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("seen", "typed", "shown"),
+    [
+        ("Nom : DURAND", "durand", True),
+        ("Cœur", "coeur", True),
+        ("une longue phr", "Une longue phrase qui ne tient pas", True),
+        ("ne tient pas", "Une longue phrase qui ne tient pas", True),
+        ("longue phrase", "Une longue phrase qui ne tient pas", False),
+        ("une", "Une longue phrase qui ne tient pas", False),
+        ("12/03/1950", "13/03/1950", False),
+        ("", "x", False),
+        ("x", "\n ", False),
+    ],
+)
+def test_what_was_typed_is_shown_whole_or_as_far_as_its_field_goes(seen, typed, shown):
+    assert shows_typed(seen, typed) is shown
