@@ -17,8 +17,8 @@ demo: $(VENV)/.runtime  ## Play the main job on real screens (under a minute)
 test: $(VENV)/.dev  ## Run the tests with branch coverage
 	@$(BIN)/python -m pytest --cov --cov-report=term $(ARGS)
 
-easyocr: $(EASYOCR)/.done  ## Run the OCR engines' suite on EasyOCR, in an environment of its own (it brings torch: 5 GB)
-	@$(EASYOCR)/bin/python -m pytest tests/contract/test_ocr_engines.py --engine easyocr $(ARGS)
+easyocr: $(EASYOCR)/.done  ## Run the OCR engines' suite on EasyOCR, and what else needs torch (5 GB), in an environment of their own
+	@$(EASYOCR)/bin/python -m pytest tests/contract/test_ocr_engines.py tests/unit/vision/test_encoder_torchscript.py --engine easyocr $(ARGS)
 
 lint: $(VENV)/.dev  ## Format check, lint, spelling
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/codespell

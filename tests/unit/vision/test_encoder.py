@@ -182,25 +182,3 @@ def test_torchscript_without_torch_says_what_to_install(tmp_path):
     path = tmp_path / "encoder.pt"
     path.write_bytes(b"")
     assert "pip install torch" in refuses(path)
-
-
-@pytest.mark.skipif(not has_torch(), reason="torch is not installed (it is in the environment of the engine suite)")
-@pytest.mark.filterwarnings("ignore:.torch.jit.trace.:FutureWarning", "ignore:.torch.jit.trace.:DeprecationWarning")
-class TestTorchScript:
-    def save(self, path, forward):
-        torch = importlib.import_module("torch")
-        pictures = tuple(torch.rand(1, 3, 224, 224) for _ in range(forward.__code__.co_argcount))
-        torch.jit.trace(forward, pictures).save(str(path))
-        return path
-
-    def test_an_embedding_and_a_distance(self, tmp_path):
-        embeds = FileEncoder(self.save(tmp_path / "embeds.pt", lambda x: x.relu().mean(dim=3).mean(dim=2)))
-        apart = FileEncoder(self.save(tmp_path / "apart.ts", lambda x, y: (x - y).abs().mean()))
-        for encoder in (embeds, apart):
-            encoder.warm_up()
-            assert encoder.likeness(picture(1), picture(1)) == pytest.approx(1.0)
-            assert encoder.likeness(stripes(2) // 2, picture(2)) < 1
-
-    def test_a_file_that_is_none(self, tmp_path):
-        (tmp_path / "broken.pt").write_bytes(b"no network")
-        assert "no TorchScript" in refuses(tmp_path / "broken.pt")
