@@ -25,9 +25,11 @@ CONTRAST = 20
 """Grey levels by which an icon stands out: one that is off stands out by 25 at the least."""
 INKED, FULL = 0.4, 0.7
 """Parts of an icon's contrast from which on a pixel is of it, and is wholly so."""
+SPECK = 0.3
+"""Parts of an icon smaller than this part of its largest are not of it."""
 DISC, DISC_PART = 18, 0.62
 """An icon of this size may be a disc, and so much of it holds an arrow."""
-SPREAD = 4
+SPREAD = 3
 """Marks nearer than twice this are one: letters make words, which are too wide for icons."""
 SIZES = (7, 40)
 TILE = 16
@@ -39,6 +41,8 @@ EVEN = 0.22
 """How far, in parts of it, the second distance may be from the first."""
 ALIKE = 1.7
 """How much larger one icon may be than its neighbour."""
+BESIDE = 0.12
+"""So much of their distance left of the second icon is the bar's ground."""
 SPACING_AT_100, SIZE_AT_100 = 36.0, 13.0
 """Pixels between the centres of Chrome's, Edge's and Firefox's icons, and of an arrow's longer side."""
 
@@ -81,7 +85,7 @@ class Navigation:
     x1: float
     y: float
     gap: float
-    """The middle between the first two icons."""
+    """A column between the first two icons, nearer to the second: the first may stand in a disc."""
     unit: float
 
 
@@ -107,20 +111,21 @@ def _backs(icon: Icon) -> list[Icon]:
 
 
 def icons_in(grey: Grey) -> list[Icon]:
-    """The marks of `grey` that are of an icon's size and stand alone, from left to right."""
-    return _icons(_ink(grey))
+    """The marks of `grey` that are of an icon's size and stand alone, from left to right.
 
-
-def _ink(grey: Grey) -> npt.NDArray[np.uint8]:
-    """1 where thin lines are: darker or lighter than what is around them."""
+    Dark marks and light ones are looked for apart: the gap between two dark ones is a light one.
+    """
     kernel = np.ones((STROKE, STROKE), np.uint8)
-    dark = cv2.morphologyEx(grey, cv2.MORPH_BLACKHAT, kernel)
-    light = cv2.morphologyEx(grey, cv2.MORPH_TOPHAT, kernel)
-    return (cv2.max(dark, light) >= CONTRAST).view(np.uint8)
+    found = [
+        icon
+        for kind in (cv2.MORPH_BLACKHAT, cv2.MORPH_TOPHAT)
+        for icon in _icons((cv2.morphologyEx(grey, kind, kernel) >= CONTRAST).view(np.uint8))
+    ]
+    return sorted(found, key=lambda icon: icon.x0)
 
 
 def _icons(ink: npt.NDArray[np.uint8]) -> list[Icon]:
-    """Marks of an icon's size with nothing beside them, from left to right."""
+    """Marks of an icon's size with nothing beside them."""
     # spread so far, every second column shows as much, and takes half the time to label
     blobs = np.ascontiguousarray(cv2.dilate(ink, np.ones((3, 2 * SPREAD + 1), np.uint8))[:, ::2])
     count, _, stats, _ = cv2.connectedComponentsWithStats(blobs, connectivity=8, ltype=cv2.CV_16U)
@@ -136,7 +141,7 @@ def _icons(ink: npt.NDArray[np.uint8]) -> list[Icon]:
         & (w <= 2 * h)
     )
     boxes = np.stack([x + SPREAD, y + 1, x + SPREAD + w, y + 1 + h], axis=1)[fits]
-    return sorted((Icon(*box) for box in boxes.tolist()), key=lambda icon: icon.x0)
+    return [Icon(*box) for box in boxes.tolist()]
 
 
 def _row(back: Icon, icons: list[Icon]) -> list[Icon] | None:
@@ -147,7 +152,7 @@ def _row(back: Icon, icons: list[Icon]) -> list[Icon] | None:
         if icon.x0 <= last.x1 or abs(icon.y - back.y) > LEVEL * back.size + 1:
             continue
         low, high = sorted((icon.size, back.size))
-        if not (SPACING[0] * back.size <= icon.x - last.x <= SPACING[1] * back.size) or high > ALIKE * low:
+        if not (SPACING[0] * icon.size <= icon.x - last.x <= SPACING[1] * icon.size) or high > ALIKE * low:
             break
         row.append(icon)
         if len(row) == 3:
@@ -168,9 +173,9 @@ def _is_navigation(grey: Grey, row: list[Icon]) -> bool:
 
 
 def _navigation(row: list[Icon], strip: Strip, left: int) -> Navigation:
-    spacing, size = row[1].x - row[0].x, row[0].size
+    spacing, size = row[1].x - row[0].x, row[1].size
     unit = (spacing / SPACING_AT_100 + size / SIZE_AT_100) / 2
-    gap = (row[0].x1 + row[1].x0) / 2 + left
+    gap = row[1].x0 - BESIDE * spacing + left
     return Navigation(row[0].x0 + left, row[-1].x1 + left, row[0].y + strip.top, gap, unit)
 
 
@@ -182,7 +187,9 @@ def tile_of(grey: Grey, icon: Icon) -> Mask:
     """
     part = grey[max(0, icon.y0 - 1) : icon.y1 + 1, max(0, icon.x0 - 1) : icon.x1 + 1].astype(np.int16)
     far = np.abs(part - np.median(np.concatenate([part[0], part[-1], part[:, 0], part[:, -1]])))
-    inked = far >= max(CONTRAST, INKED * far.max())
+    every = far >= max(CONTRAST, INKED * far.max())
+    inked = _without_specks(every)
+    far[every & ~inked] = 0
     rows, columns = np.flatnonzero(inked.any(axis=1)), np.flatnonzero(inked.any(axis=0))
     if not rows.size:
         return np.zeros((TILE, TILE), np.float32)
@@ -195,6 +202,16 @@ def tile_of(grey: Grey, icon: Icon) -> Mask:
     y, x = (TILE - size[1]) // 2, (TILE - size[0]) // 2
     tile[y : y + size[1], x : x + size[0]] = drawn
     return tile
+
+
+def _without_specks(inked: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """The ink without its small parts: noise, and the edge of a disc around an arrow."""
+    count, parts, stats, _ = cv2.connectedComponentsWithStats(inked.view(np.uint8), connectivity=8)
+    if count <= 2:
+        return inked
+    areas = stats[1:, 4]
+    kept = 1 + np.flatnonzero(areas >= SPECK * areas.max())
+    return np.isin(parts, kept)
 
 
 MIRRORED = 0.66
