@@ -53,16 +53,15 @@ class Bars:
         y0 = frame.height - deep if bottom else 0.0
         strip = strip_of(frame, y0 - BORDER_SLACK * scale, y0 + deep + BORDER_SLACK * scale, scale)
         edges = (edge_rows(strip.pixels) + strip.top) * scale
-        borders = edges[edges <= y] if bottom else edges[edges >= y]
-        if not borders.size:
+        if not (edges <= y if bottom else edges >= y).any():
             return False
         ends = (frame.width - wide,) if bottom else (frame.width - wide, (frame.width - wide) / 2)
-        reads = (self._engine.read(frame.crop((x0, y0, x0 + wide, y0 + deep))) for x0 in ends)
-        centre = next((y for y in map(clock_centre, reads) if y is not None), None)
-        if centre is None:
-            return False
-        border = 2 * (y0 + centre) - frame.height if bottom else 2 * centre
-        return bool((np.abs(borders - border) <= BORDER_SLACK * scale).any())
+        for x0 in ends:
+            lines = self._engine.read(frame.crop((x0, y0, x0 + wide, y0 + deep)))
+            edge = bar_border(edges - y0, lines, frame.height - y0 if bottom else 0.0, BORDER_SLACK * scale)
+            if edge is not None:
+                return edge + y0 <= y if bottom else edge + y0 >= y
+        return False
 
     def _is_side_bar(self, frame: Frame, x: int, scale: float) -> bool:
         """Whether a bar with a clock at its lower end lies along the left or the right side and holds column `x`."""
@@ -84,6 +83,25 @@ def edge_rows(grey: Grey) -> npt.NDArray[np.intp]:
     if len(grey) < 3:
         return np.array([], np.intp)
     return np.flatnonzero((cv2.absdiff(grey[2:], grey[:-2]) >= FLAT_PASSES[0]).mean(axis=1) >= EDGE_SHARE) + 1
+
+
+def bar_border(
+    edges: npt.NDArray[np.float64], lines: list[TextBox], side: float, slack: float
+) -> float | None:
+    """The edge between which and the screen's `side` (a row) a clock stands in the middle, to within `slack`; None where
+    there is none. All are rows of one picture, in its pixels.
+    """
+    best: tuple[float, float] | None = None
+    for edge in edges.tolist():
+        top, bottom = sorted((edge, side))
+        inside = [line for line in lines if line.box[1] >= top - 2 and line.box[3] <= bottom + 2]
+        centre = clock_centre(inside)
+        if centre is None:
+            continue
+        off = abs(2 * centre - side - edge)
+        if off <= slack and (best is None or off < best[0]):
+            best = off, edge
+    return None if best is None else best[1]
 
 
 def clock_centre(lines: list[TextBox]) -> float | None:

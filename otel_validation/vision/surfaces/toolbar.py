@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ SAME = FLAT + 1
 """Grey levels within which a bar is of one colour."""
 GAP = 2600.0
 """A bar may be covered over this length: by its address field, or by what hangs over it."""
+SHOWN = 0.1
+"""Share of a row, over the width of the icons, that the bar's ground has at least: between letters there is more."""
 RUN = 3.0
 """It goes on where so much of it is seen again."""
 WIDEST_SLIT = 110.0
@@ -38,7 +41,6 @@ THROUGH = 0.8
 SIDES = 10.0
 PAGE_BAR = 150.0
 """A bar so far under a browser's toolbar, and no further, is taken for one of its page."""
-BESIDE = 7.0
 MARGIN = 30.0
 """Left of its first icon a toolbar is at most this wide."""
 
@@ -143,13 +145,12 @@ def toolbar_of(nav: Navigation, strip: Strip) -> Toolbar | None:
     if not (0 <= middle < grey.shape[0] and 2 <= column < grey.shape[1] - 2):
         return None
     unit = nav.unit
-    bar = int(np.median(grey[max(0, middle - 2) : middle + 3, column - 1 : column + 2]))
+    half = round(HALF_LEAST * unit / 2)
+    bar = int(np.median(grey[max(0, middle - half) : middle + half, column - 2 : column + 3]))
     most_above, most_under = round(HALF_MOST * unit), round((HALF_MOST + BOOKMARKS) * unit)
-    above = _reach(grey[max(0, middle - most_above) : middle + 1, column][::-1], bar)
-    # a bookmark may stand under one of the icons' gaps, hardly under all
-    beside = (column, round(nav.x0 - BESIDE * unit), round(nav.x1 + BESIDE * unit))
-    columns = [at for at in beside if 0 <= at < grey.shape[1] and abs(int(grey[middle, at]) - bar) <= SAME]
-    under = max((_reach(grey[middle : middle + most_under, at], bar) for at in columns), default=0)
+    icons = slice(max(0, math.floor(nav.x0)), math.ceil(nav.x1) + 1)
+    above = _reach(grey[max(0, middle - most_above) : middle + 1, icons][::-1], bar)
+    under = _reach(grey[middle : middle + most_under, icons], bar)
     if min(above, under) < HALF_LEAST * unit * 0.7:
         return None
     if under >= most_under - 1:
@@ -167,10 +168,11 @@ def toolbar_of(nav: Navigation, strip: Strip) -> Toolbar | None:
     return Toolbar(x0, x1, nav.y - above, nav.y, nav.y + under, nav.x1, unit)
 
 
-def _reach(column: npt.NDArray[np.uint8], bar: int) -> int:
-    """How many pixels from its first on are of the bar's colour."""
-    other = np.flatnonzero(np.abs(column.astype(np.int16) - bar) > SAME)
-    return int(other[0]) if other.size else len(column)
+def _reach(rows: npt.NDArray[np.uint8], bar: int) -> int:
+    """How many rows from the first on show the bar's colour between icons or letters; its border leaves none of it."""
+    share = (np.abs(rows.astype(np.int16) - bar) <= SAME).mean(axis=1)
+    ends = np.flatnonzero(share < SHOWN)
+    return int(ends[0]) if ends.size else len(rows)
 
 
 def _run(same: npt.NDArray[np.bool_], unit: float, gap: float) -> int:
