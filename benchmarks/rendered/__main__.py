@@ -26,6 +26,7 @@ from benchmarks.rendered.desktops import desktop
 from benchmarks.rendered.looks import Look, looks
 from benchmarks.rendered.pages import DATA, PageStyle, page
 from benchmarks.rendered.stage import Stage, browser, missing_packages, place_window, stage
+from otel_validation.vision.image import Frame, is_blank
 from scripts.headful import RenderError, still_screen, xdotool
 
 MISSING = 3
@@ -33,6 +34,8 @@ PAGES = 3
 """Pages of each look; the last two carry what opens on top of a page."""
 WAIT_S = 60.0
 """How long a page may take to speak, on a machine with other work."""
+SAME_ORIGIN = 3.0
+"""Pixels by which two looks at where the page begins may differ: the pointer is told in whole CSS pixels."""
 POPUP_LEAST = 60
 """Sides of the smallest pop-up, in pixels."""
 
@@ -102,18 +105,21 @@ class _Shoot:
         """The page `number`, and what opens on it."""
         report = self._wait(number)
         alone = self.look.kind in {"mock", "page"}
-        if self._origin is None:
-            if not alone:
-                time.sleep(1.0)
-                place_window(self.on)
-                time.sleep(1.0)
-            self._origin = (0.0, 0.0) if alone else self._find_origin()
+        if alone:
+            self._origin = 0.0, 0.0
+        elif self._origin is None:
+            time.sleep(1.0)
+            place_window(self.on)
+            time.sleep(1.0)
             self._panels = self.on.panels()
-            if not alone:
-                # the window may have changed its size since the page spoke
-                self.desk.show(number, "/")
-                report = self._wait(number)
+            # the window may have changed its size since the page spoke
+            self.desk.show(number, "/")
+            report = self._wait(number)
+        if not alone:
+            self._origin = self._find_origin()
         image = self._grab()
+        if is_blank(Frame(image)):
+            raise RenderError("the screen stayed blank")
         sheet = self._sheet(report, image, f"{self.look.name}_{number}.png")
         sheet.add_labels(12)
         sheet.add_blanks(3)
@@ -176,18 +182,25 @@ class _Shoot:
         xdotool(self.on.display, *arguments, environment=self.on.environment)
 
     def _find_origin(self) -> tuple[float, float]:
-        """Where the page begins on the screen: the pointer's place as the screen and as the page have it."""
+        """Where the page begins on the screen: the pointer's place as the screen and as the page have it, told twice
+        the same. (A loaded machine may tell of a pointer that has moved since.)
+        """
         width, height = self.look.screen
-        for part in (0.5, 0.52, 0.48, 0.5):
+        last: tuple[float, float] | None = None
+        for part in (0.5, 0.52, 0.48, 0.5, 0.53, 0.47, 0.5):
             x, y = round(width * part), round(height * part)
             self._do("mousemove", str(x), str(y))
             time.sleep(0.5)
             sent = None
             while not self.desk.pointer.empty():
                 sent = self.desk.pointer.get()
-            if sent is not None:
-                return x - sent["x"] * sent["ratio"], y - sent["y"] * sent["ratio"]
-        raise RenderError("the page never saw the pointer")
+            if sent is None:
+                continue
+            found = x - sent["x"] * sent["ratio"], y - sent["y"] * sent["ratio"]
+            if last is not None and max(abs(found[0] - last[0]), abs(found[1] - last[1])) <= SAME_ORIGIN:
+                return found
+            last = found
+        raise RenderError("the page never saw the pointer, or not where it was")
 
     def _grab(self, *, patient: bool = True) -> Image.Image:
         """The screen; with the pointer out of the page's way where that closes nothing."""

@@ -85,9 +85,7 @@ def edge_rows(grey: Grey) -> npt.NDArray[np.intp]:
     return np.flatnonzero((cv2.absdiff(grey[2:], grey[:-2]) >= FLAT_PASSES[0]).mean(axis=1) >= EDGE_SHARE) + 1
 
 
-def bar_border(
-    edges: npt.NDArray[np.float64], lines: list[TextBox], side: float, slack: float
-) -> float | None:
+def bar_border(edges: npt.NDArray[np.float64], lines: list[TextBox], side: float, slack: float) -> float | None:
     """The edge between which and the screen's `side` (a row) a clock stands in the middle, to within `slack`; None where
     there is none. All are rows of one picture, in its pixels.
     """

@@ -11,7 +11,15 @@ import numpy as np
 
 from otel_validation.vision.surfaces.fields import Field, fields_in, toolbars
 from otel_validation.vision.surfaces.nav import navigations
-from otel_validation.vision.surfaces.popups import PANEL_SLACK, goes_down, hangings, panels_around
+from otel_validation.vision.surfaces.popups import (
+    HANGS,
+    PANEL_SLACK,
+    SHOULDER,
+    goes_down,
+    ground_under,
+    hangings,
+    panels_around,
+)
 from otel_validation.vision.surfaces.strip import (
     ABOVE,
     BELOW,
@@ -211,11 +219,18 @@ def top_browser(frame: Frame, scale: float, reach: float) -> TopBrowser | None:
 
 def hangs(frame: Frame, at: tuple[float, float], strip: Strip, over: list[Toolbar]) -> bool:
     """Whether the point (at 100 %) is in what covers the lower edge of one of the toolbars and goes down from it."""
-    return any(
-        x0 <= at[0] <= x1 and goes_down(frame, (x0, x1), (toolbar.bottom, at[1]), strip.scale)
-        for toolbar in over
-        for x0, x1 in coverings(toolbar, strip)
-    )
+    x, y = at
+    for toolbar in over:
+        if not toolbar.bottom < y <= toolbar.bottom + HANGS:
+            continue
+        for x0, x1 in coverings(toolbar, strip):
+            if x0 <= x <= x1 and goes_down(frame, (x0, x1), (toolbar.bottom, y), strip.scale):
+                return True
+            if x0 - SHOULDER <= x <= x1 + SHOULDER:
+                ground = ground_under(frame, (x0, x1), toolbar.bottom, strip.scale)
+                if ground is not None and ground.x0 <= x <= ground.x1 and y <= ground.y1:
+                    return True
+    return False
 
 
 def is_address(line: TextBox, *, first: bool) -> bool:

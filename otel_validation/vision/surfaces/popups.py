@@ -34,6 +34,12 @@ SIDE_SEEN, SIDE_CLEAR, SIDE_UNSEEN = 0.6, 0.9, 0.3
 SIDE_END = 20
 """A side that is not there over so many rows above a click has ended."""
 MOST_SIDES = 8
+SHOULDER = 60.0
+"""A pop-up may be so much wider than what of it is over the toolbar's edge."""
+SEED_ROWS, SECTIONS_APART = 12, 12
+"""Its ground begins so many rows under the toolbar's edge at most; its parts are so far apart at most."""
+SECTION_WIDTH, SECTION_FILL = 0.5, 0.3
+"""A part of its ground is at least so much of its width, and of its own box."""
 EVEN_TOPS = 26.0
 """The sides of one pop-up begin at most this far from each other: a bubble's corner, a field beside a list."""
 
@@ -160,6 +166,32 @@ def goes_down(frame: Frame, sides: tuple[float, float], rows: tuple[float, float
         return not clear or _side(frame, best, y - SIDE_END, y, scale) >= SIDE_UNSEEN
     begun = [_side(frame, side, top + 8, min(y, top + 60), scale) for side in sides]
     return max(begun) < SIDE_UNSEEN
+
+
+def ground_under(frame: Frame, sides: tuple[float, float], top: float, scale: float) -> Field | None:
+    """The evenly filled panel that hangs at row `top` between about two sides (all at 100 %); None where the ground
+    there goes on beyond them, as it does where the panel's border is too faint.
+    """
+    box = frame.clip(((sides[0] - SHOULDER) * scale, top * scale, (sides[1] + SHOULDER) * scale, (top + HANGS) * scale))
+    part = frame.grey(box, scale)
+    if min(part.shape) < PANEL_LEAST / 2:
+        return None
+    left, upper = box[0] / scale, box[1] / scale
+    _, _, stats, _ = cv2.connectedComponentsWithStats(even_mask(part, FLAT), connectivity=4)
+    x, y, w, h, area = stats[1:].T
+    clear = (x > 1) | (left <= 1)
+    clear &= (x + w < part.shape[1] - 1) | (box[2] >= frame.width - 1)
+    wide = (w >= SECTION_WIDTH * (sides[1] - sides[0])) & (area >= SECTION_FILL * w * h)
+    bottom = SEED_ROWS
+    # lines across a menu part its ground, and what is marked in it is another ground
+    for section in sorted(stats[1:][wide].tolist(), key=lambda section: section[1]):
+        if section[1] > bottom + SECTIONS_APART:
+            break
+        bottom = max(bottom, section[1] + section[3])
+    sections = wide & (y + h <= bottom)
+    if bottom >= len(part) - 1 or not sections.any() or not clear[sections].all():
+        return None
+    return Field(left + x[sections].min(), upper, left + (x + w)[sections].max(), upper + bottom)
 
 
 def _side(frame: Frame, x: float, y0: float, y1: float, scale: float) -> float:

@@ -33,6 +33,8 @@ WIDEST_SLIT = 110.0
 """What covers a toolbar's edge over more than this is a pop-up, not a button."""
 SMALLEST = 0.62
 """Smaller icons in a reduced picture are measured in the picture itself."""
+LEFT_BARE = 24.0
+"""So much of the edge is left bare by what covers it."""
 CLOSE = 3
 """Grey levels by which a pop-up differs from the bar at least."""
 LINE_STEP = 2
@@ -71,28 +73,29 @@ class Toolbar:
 def coverings(toolbar: Toolbar, strip: Strip) -> list[tuple[float, float]]:
     """From and to where something covers the toolbar's lower edge: a list, a menu or a prompt that hangs from it.
 
-    Nothing of a page can. The bar's last rows are looked at, and the line under it where it has one: what hangs there
-    goes on from the one to the other.
+    Nothing of a page can. The bar's last row is looked at, and the line under it where it has one: what hangs there
+    goes on below, as even as it is across the edge, or has a side.
     """
     grey, unit = strip.pixels.astype(np.int16), toolbar.unit
     row, left, right = round(toolbar.bottom - strip.top), max(0, round(toolbar.x0)), round(toolbar.x1)
     icons = max(left + 2, round(toolbar.icons))
-    if row < 4 or row + 4 >= len(grey) or right - icons < WIDEST_SLIT * unit:
+    if row < 4 or row + 6 >= len(grey) or right - icons < WIDEST_SLIT * unit:
         return []
-    bar = np.median(grey[row - 2, left:icons])
-    alike = [np.abs(grey[row - 2, icons:right] - bar) <= CLOSE]
-    levels = {at: float(np.median(grey[at, left:icons])) for at in (row - 1, row, row + 1)}
-    at, level = max(levels.items(), key=lambda item: abs(item[1] - bar))
-    if abs(level - bar) > CLOSE and np.abs(grey[row + 3, left:icons] - level).mean() > LINE_STEP:
-        alike.append(np.abs(grey[at : at + 2, icons:right] - level).min(axis=0) <= 2 * SAME)
-    inside = grey[row - 2 : row + 4, icons:right]
-    through = inside.max(axis=0) - inside.min(axis=0) <= CLOSE
-    gaps = {gap for same in alike for gap in _gaps(same, unit)}
+    usual = np.median(grey[row - 2 : row + 4, left:icons], axis=1)
+    bar = usual[0]
+    at = 1 + int(np.abs(usual[1:4] - bar).argmax())
+    bare = np.abs(grey[row - 2, icons:right] - bar) <= CLOSE
+    if abs(usual[at] - bar) > CLOSE and abs(usual[5] - usual[at]) > LINE_STEP:
+        bare &= np.abs(grey[row - 2 + at, icons:right] - usual[at]) <= SAME
+    if np.count_nonzero(bare) < LEFT_BARE * unit:
+        return []
+    rows = grey[row + at - 1 : row + at + 3, icons:right]
+    even = rows.max(axis=0) - rows.min(axis=0) <= CLOSE
     below = grey[row + 2 : row + 2 + round(SIDES * unit)]
     return [
-        (icons + x0, icons + x1)
-        for x0, x1 in gaps
-        if through[x0:x1].mean() >= THROUGH or all(_has_side(below, icons + x) for x in (x0, x1))
+        (float(icons + x0), float(icons + x1))
+        for x0, x1 in _gaps(bare, unit)
+        if even[x0:x1].mean() >= THROUGH or any(_has_side(below, icons + x) for x in (x0, x1))
     ]
 
 
