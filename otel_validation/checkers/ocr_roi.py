@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from otel_validation.validation.place import Place
     from otel_validation.vision.expected import ExpectedText
     from otel_validation.vision.image import Frame
-    from otel_validation.vision.ocr.engine import OcrEngine, Pixels, TextBox
+    from otel_validation.vision.ocr.engine import Box, OcrEngine, Pixels, TextBox
 
 ROI_WIDTH, ROI_HEIGHT = 320, 96
 """Pixels around the click at 100 %: labels are wide; 160 x 160 (the seed's) clips a third of them (measured)."""
@@ -117,6 +117,8 @@ class _Reading:
     under: TextBox | None = None
     surface: Surface | None = None
     match: MatchKind | None = None
+    other: bool = False
+    """Whether nothing under the click can be the expected label."""
 
 
 class OcrRoiChecker:
@@ -231,12 +233,12 @@ class OcrRoiChecker:
             foreign = self._suspect(frame, reading, at)
             if foreign is not None:
                 return foreign
-        if reading.category is FailureCategory.WRONG_TARGET and self._in_foreign_dialog(
-            frame, page, scale, expected, known=at.known
-        ):
+        if reading.other and self._in_foreign_dialog(frame, page, scale, expected, known=at.known):
             return replace(
                 reading,
+                verdict=Verdict.TERMINATE,
                 category=FailureCategory.UNEXPECTED_DIALOG,
+                confidence=max(reading.confidence, SUSPECT_CONFIDENCE),
                 surface=Surface.OS_DIALOG,
                 reasoning="the click is in a dialog that does not show the expected label",
             )
@@ -271,7 +273,8 @@ class OcrRoiChecker:
             dialog = dialog_around(frame, page.region.click_px, scale * COARSER)
         if dialog is None:
             return False
-        labels = page.labels()
+        x, y, _, _ = page.region.box
+        labels = [label for label in page.labels() if _is_in(label.shifted(x, y), dialog)]
         if any(shows(label, labels, expected) for label in labels):
             return False
         labels = self._engine.read(_enlarged(frame.crop(dialog), DIALOG_ZOOM / scale))
@@ -325,7 +328,7 @@ def _judge(region: _Region, labels: list[TextBox], under: TextBox | None, expect
     """The rules of the class on one frame's labels."""
     near = under or around_click(labels, region.click, region.pixels)
     if near is None:
-        return _missing(region, labels, "no readable label is under the click")
+        return replace(_missing(region, labels, "no readable label is under the click"), other=True)
     found = _expected_at(region, near, labels, expected)
     if found is not None:
         label, kind, score = found
@@ -336,7 +339,7 @@ def _judge(region: _Region, labels: list[TextBox], under: TextBox | None, expect
     if kind is MatchKind.UNSURE:
         return _missing(region, labels, "the label under the click is too close to the expected one to tell", near)
     if under is None or near.confidence < LEGIBLE or not _says_something(near, expected):
-        return _missing(region, labels, "no other label is clearly under the click", near)
+        return replace(_missing(region, labels, "no other label is clearly under the click", near), other=True)
     return _Reading(
         Verdict.TERMINATE,
         FailureCategory.WRONG_TARGET,
@@ -346,6 +349,7 @@ def _judge(region: _Region, labels: list[TextBox], under: TextBox | None, expect
         tuple(labels),
         near,
         match=kind,
+        other=True,
     )
 
 
@@ -391,6 +395,12 @@ def _on_span(click: tuple[float, float], span: Span, label: TextBox) -> bool:
     left = span.x0 - (pad if span.start == 0 else 0)
     right = span.x1 + (pad if span.end == len(label.text) else 0)
     return left <= click[0] <= right
+
+
+def _is_in(label: TextBox, box: Box) -> bool:
+    """Whether the middle of the label is in the box."""
+    x, y = (label.box[0] + label.box[2]) / 2, (label.box[1] + label.box[3]) / 2
+    return box[0] <= x <= box[2] and box[1] <= y <= box[3]
 
 
 def _complete(region: _Region, labels: list[TextBox], under: TextBox, kind: MatchKind, score: float) -> _Reading:

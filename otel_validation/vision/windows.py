@@ -32,13 +32,20 @@ MOST_SIDES = 10
 CLOSE_FROM, CLOSE_TO = 52, 6
 """The close mark lies between these distances from the right side, and within the first from the top."""
 CLOSE_SIZES = (6, 18)
+CLEAR = 6
+"""A dialog keeps this distance from the screen's edges."""
+RED, RED_FILL = 50, 0.5
+"""Levels by which red leads, and the share of its box that a red button covers (its cross takes the rest)."""
+RED_SIZES, RED_WITHIN = ((20, 12), (52, 32)), 36
+"""Smallest and largest width and height of it, and how far down from the top it reaches."""
 
 
 def dialog_around(frame: Frame, click: tuple[float, float], scale: float) -> Box | None:
     """The smallest closable window around `click` (pixels), in pixels; None where there is none.
 
-    Closable: a cross in its top right corner. Windows, dialogs and in-page modals have one; cards, tables and
-    form groups have not. Windows over most of the screen do not count. `scale` is the display's (1.0 is 100 %).
+    Closable: a cross, or a red button, in its top right corner. Windows, dialogs and in-page modals have one; cards,
+    tables and form groups have not. It stands clear of the screen's edges (a page's columns reach them), and is over
+    less than most of the screen. `scale` is the display's (1.0 is 100 %).
     """
     left, top, right, bottom = frame.clip(
         (click[0] - REACH * scale, click[1] - REACH * scale, click[0] + REACH * scale, click[1] + REACH * scale)
@@ -46,11 +53,37 @@ def dialog_around(frame: Frame, click: tuple[float, float], scale: float) -> Box
     grey = frame.grey((left, top, right, bottom), scale)
     at = int((click[0] - left) / scale), int((click[1] - top) / scale)
     most = MOST_AREA * frame.width * frame.height / scale**2
-    boxes = [box for box in rectangles(grey, *at) if _area(box) <= most and _closable(grey, box)]
-    if not boxes:
-        return None
-    x0, y0, x1, y1 = (value * scale for value in min(boxes, key=_area))
-    return x0 + left, y0 + top, x1 + left, y1 + top
+    origin = left / scale, top / scale
+    screen = frame.width / scale, frame.height / scale
+    boxes = (box for box in rectangles(grey, *at) if _area(box) <= most and _is_clear(box, origin, screen))
+    for box in sorted(boxes, key=_area):
+        x0, y0, x1, y1 = (value * scale for value in box)
+        found = x0 + left, y0 + top, x1 + left, y1 + top
+        if _closable(grey, box) or _has_red_button(frame, found, scale):
+            return found
+    return None
+
+
+def _is_clear(box: tuple[int, int, int, int], origin: tuple[float, float], screen: tuple[float, float]) -> bool:
+    """Whether the box touches no edge of the screen."""
+    (x0, y0, x1, y1), (left, top), (width, height) = box, origin, screen
+    near = min(x0 + left, y0 + top), min(width - x1 - left, height - y1 - top)
+    return min(near) >= CLEAR
+
+
+def _has_red_button(frame: Frame, box: Box, scale: float) -> bool:
+    """Whether a wide red button stands in the top right corner of the box (pixels), as Windows draws it."""
+    _, top, right, _ = box
+    corner = frame.crop(frame.clip((right - CLOSE_FROM * scale, top, right, top + RED_WITHIN * scale))).astype(np.int16)
+    if corner.size == 0:
+        return False
+    red = (corner[:, :, 0] - corner[:, :, 1:].max(axis=2) >= RED).astype(np.uint8)
+    count, _, stats, _ = cv2.connectedComponentsWithStats(red, connectivity=8)
+    (least_wide, least_high), (most_wide, most_high) = RED_SIZES
+    return any(
+        least_wide <= w / scale <= most_wide and least_high <= h / scale <= most_high and area >= RED_FILL * w * h
+        for _, _, w, h, area in stats[1:count].tolist()
+    )
 
 
 def closable(panel: Grey) -> bool:
@@ -66,8 +99,7 @@ def _area(box: tuple[int, int, int, int]) -> int:
 def rectangles(grey: Grey, x: int, y: int) -> list[tuple[int, int, int, int]]:
     """Boxes around (x, y) with four straight edges, at 100 % scale: x0, y0, x1, y1 in pixels of `grey`."""
     sides = np.flatnonzero(_upright(grey[max(0, y - PROBE) : y + PROBE]).mean(axis=0) >= SOLID)
-    lefts = [int(c) for c in sides[sides < x]][::-1][:MOST_SIDES]
-    rights = [int(c) for c in sides[sides > x]][:MOST_SIDES]
+    lefts, rights = _apart(sides[sides < x][::-1]), _apart(sides[sides > x])
     if not (lefts and rights):
         return []
     upright, level = _upright(grey), _upright(grey.T).T
@@ -88,6 +120,19 @@ def _upright(grey: Grey) -> Mask:
     if grey.shape[1] > 1:
         edge[:, 1:] = cv2.absdiff(grey[:, 1:], grey[:, :-1]) >= STEP
     return edge
+
+
+def _apart(columns: npt.NDArray[np.intp]) -> list[int]:
+    """The first columns that are not neighbours: a soft edge, or one with a shadow, has several."""
+    kept: list[int] = []
+    last = None
+    for column in columns.tolist():
+        if last is None or abs(column - last) > 2:
+            kept.append(column)
+        last = column
+        if len(kept) > MOST_SIDES:
+            break
+    return kept[:MOST_SIDES]
 
 
 def _extent(edge: npt.ArrayLike, at: int) -> tuple[int, int]:
