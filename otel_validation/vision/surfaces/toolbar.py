@@ -83,20 +83,24 @@ def coverings(toolbar: Toolbar, strip: Strip) -> list[tuple[float, float]]:
         return []
     usual = np.median(grey[row - 2 : row + 4, left:icons], axis=1)
     bar = usual[0]
+    over = (np.abs(grey[row - 2, icons:right] - bar) > CLOSE) & _even(grey[row - 2 : row + 4, icons:right])
     at = 1 + int(np.abs(usual[1:4] - bar).argmax())
-    bare = np.abs(grey[row - 2, icons:right] - bar) <= CLOSE
     if abs(usual[at] - bar) > CLOSE and abs(usual[5] - usual[at]) > LINE_STEP:
-        bare &= np.abs(grey[row - 2 + at, icons:right] - usual[at]) <= SAME
-    if np.count_nonzero(bare) < LEFT_BARE * unit:
+        over |= np.abs(grey[row - 2 + at, icons:right] - usual[at]) > SAME
+    if np.count_nonzero(~over) < LEFT_BARE * unit:
         return []
-    rows = grey[row + at - 1 : row + at + 3, icons:right]
-    even = rows.max(axis=0) - rows.min(axis=0) <= CLOSE
+    even = _even(grey[row + at - 1 : row + at + 3, icons:right])
     below = grey[row + 2 : row + 2 + round(SIDES * unit)]
     return [
         (float(icons + x0), float(icons + x1))
-        for x0, x1 in _gaps(bare, unit)
+        for x0, x1 in _gaps(~over, unit)
         if even[x0:x1].mean() >= THROUGH or any(_has_side(below, icons + x) for x in (x0, x1))
     ]
+
+
+def _even(rows: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
+    """Where the rows are alike: what hangs there goes on, where the noise of JPEG ends at the edge."""
+    return np.asarray(rows.max(axis=0) - rows.min(axis=0) <= CLOSE)
 
 
 def _has_side(rows: npt.NDArray[np.int16], x: int) -> bool:
