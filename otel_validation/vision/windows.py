@@ -18,7 +18,7 @@ STEP = 5
 """Grey levels between neighbours that make an edge."""
 LEAST_WIDTH, LEAST_HEIGHT = 180, 80
 """Smallest dialog, in pixels at 100 % scale."""
-REACH = 720
+REACH = 840
 """The sides of a dialog are looked for within this distance of the click."""
 MOST_AREA = 0.7
 """A window over more of the screen than this is the application's, not a dialog over it."""
@@ -26,6 +26,8 @@ PROBE = 24
 """A side's edge must be seen over this distance above and under the click's row."""
 GAP = 14
 """An edge may be interrupted over so many pixels (rounded corners, a pointer, JPEG)."""
+EVEN = 30
+"""The two sides of a window begin, and end, within this distance: those of a page's columns do not."""
 CORNER = 12
 SOLID = 0.8
 MOST_SIDES = 10
@@ -36,8 +38,8 @@ CLEAR = 6
 """A dialog keeps this distance from the screen's edges."""
 RED, RED_FILL = 50, 0.5
 """Levels by which red leads, and the share of its box that a red button covers (its cross takes the rest)."""
-RED_SIZES, RED_WITHIN = ((20, 12), (52, 32)), 36
-"""Smallest and largest width and height of it, and how far down from the top it reaches."""
+RED_SIZES, RED_TOP, RED_WITHIN = ((20, 12), (52, 32)), 8, 36
+"""Smallest and largest width and height of it, and how far from the box's top it begins, and ends."""
 
 
 def dialog_around(frame: Frame, click: tuple[float, float], scale: float) -> Box | None:
@@ -81,8 +83,11 @@ def _has_red_button(frame: Frame, box: Box, scale: float) -> bool:
     count, _, stats, _ = cv2.connectedComponentsWithStats(red, connectivity=8)
     (least_wide, least_high), (most_wide, most_high) = RED_SIZES
     return any(
-        least_wide <= w / scale <= most_wide and least_high <= h / scale <= most_high and area >= RED_FILL * w * h
-        for _, _, w, h, area in stats[1:count].tolist()
+        y <= RED_TOP * scale
+        and least_wide <= w / scale <= most_wide
+        and least_high <= h / scale <= most_high
+        and area >= RED_FILL * w * h
+        for _, y, w, h, area in stats[1:count].tolist()
     )
 
 
@@ -107,8 +112,10 @@ def rectangles(grey: Grey, x: int, y: int) -> list[tuple[int, int, int, int]]:
     spans = {c: _extent(np.any(upright[:, max(0, c - 1) : c + 2], axis=1), y) for c in (*lefts, *rights)}
     for left in lefts:
         for right in rights:
-            top, bottom = max(spans[left][0], spans[right][0]), min(spans[left][1], spans[right][1])
-            box = _closed(level, left, right, top, bottom)
+            (top, end), (other_top, other_end) = spans[left], spans[right]
+            if max(abs(top - other_top), abs(end - other_end)) > EVEN:
+                continue
+            box = _closed(level, left, right, max(top, other_top), min(end, other_end))
             if box is not None and _fits(box):
                 found.append(box)
     return found

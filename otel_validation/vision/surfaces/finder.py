@@ -50,7 +50,7 @@ class SurfaceFinder:
         `label` is the box of the text under the click, in pixels.
         """
         for factor in (1.0,) if known else (1.0, COARSER):
-            surface = suspect(frame, click, scale * factor, label)
+            surface = suspect(frame, click, scale * factor, label, larger=factor != 1.0)
             if surface is not None:
                 return surface
         return None

@@ -34,6 +34,8 @@ AROUND = 14.0
 MENU_HEIGHTS = (18.0, 34.0)
 STATUS_WIDTH, STATUS = 260.0, 3
 """A menu bar has at least so many marks within this distance of its right end."""
+GROUND_BLOCK, GROUND_STEP, MOST_STEPS = 40, 6, 2
+"""A menu bar has one ground, but for a menu that is open: it is looked at in blocks of so many columns."""
 LIGHTS_APART = (15.0, 26.0)
 LIGHT_SIZES = (8, 18)
 CONTROLS_APART = (20.0, 62.0)
@@ -47,14 +49,17 @@ LIT, SHADOWED = 0.02, 0.5
 """Share of a label's box that its light text covers at least, and how much of that its shadow covers, too."""
 
 
-def suspect(frame: Frame, click: tuple[int, int], scale: float, label: Box | None) -> Surface | None:
+def suspect(
+    frame: Frame, click: tuple[int, int], scale: float, label: Box | None, *, larger: bool = False
+) -> Surface | None:
     """The surface that `click` (pixels) is on by its looks, on a screen drawn at `scale`; None for the application.
 
-    `label` is the box of the text under the click, in pixels, where there is one.
+    `label` is the box of the text under the click, in pixels, where there is one. At a `larger` scale than the screen's
+    size suggests no menu bar is looked for: a page's own header has its height there.
     """
     return (
         _launchers(frame, click, scale)
-        or _menu_bar(frame, click, scale)
+        or (None if larger else _menu_bar(frame, click, scale))
         or _title_bar(frame, click, scale)
         or _desktop_icon(frame, click, scale, label)
     )
@@ -143,9 +148,20 @@ def _menu_bar(frame: Frame, click: tuple[int, int], scale: float) -> Surface | N
     if not rows:
         return None
     bar = strip.pixels[: int(rows[0])]
+    if _steps(bar) > MOST_STEPS:
+        return None
     end = bar[:, -round(STATUS_WIDTH) :]
     marks = [icon for icon in icons_in(np.ascontiguousarray(end)) if icon.size <= low]
     return Surface.MENU_BAR if len(marks) >= STATUS else None
+
+
+def _steps(bar: npt.NDArray[np.uint8]) -> int:
+    """How often the bar's ground changes from one block of columns to the next: a field or a button in it does that."""
+    blocks = bar.shape[1] // GROUND_BLOCK
+    if blocks < 2:
+        return 0
+    ground = np.median(bar[:, : blocks * GROUND_BLOCK].reshape(len(bar), blocks, GROUND_BLOCK), axis=(0, 2))
+    return int(np.count_nonzero(np.abs(np.diff(ground)) >= GROUND_STEP))
 
 
 def _title_bar(frame: Frame, click: tuple[int, int], scale: float) -> Surface | None:

@@ -91,11 +91,12 @@ def coverings(toolbar: Toolbar, strip: Strip) -> list[tuple[float, float]]:
         return []
     even = _even(grey[row + at - 1 : row + at + 3, icons:right])
     below = grey[row + 2 : row + 2 + round(SIDES * unit)]
-    return [
-        (float(icons + x0), float(icons + x1))
-        for x0, x1 in _gaps(~over, unit)
-        if even[x0:x1].mean() >= THROUGH or any(_has_side(below, icons + x) for x in (x0, x1))
-    ]
+    found = []
+    for x0, x1 in _gaps(~over, unit):
+        sides = [_has_side(below, icons + x) for x in (x0, x1)]
+        if all(sides) or (any(sides) and even[x0:x1].mean() >= THROUGH):
+            found.append((float(icons + x0), float(icons + x1)))
+    return found
 
 
 def _even(rows: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
