@@ -34,6 +34,8 @@ GREEK = "\u03b1\u03b2\u03b5\u03b9\u03ba\u03bf\u03c1\u03c4\u03c7", "abelkoptx"
 """Letters that look like Latin ones: an engine of many scripts takes one for the other."""
 LOOK_ALIKE = str.maketrans("1|!i0" + CYRILLIC[0] + GREEK[0], "llllo" + CYRILLIC[1] + GREEK[1])
 """Glyphs that OCR confuses: I, l, 1 and O, 0 (field case D05); applied to folded text."""
+RUN_TOGETHER_MIN = 6
+"""In words of so many letters rn and m are one: "modern" and "modem" are two words."""
 DIGITS = re.compile(r"\d")
 ELLIPSIS = re.compile(r"\.{2,}$")
 WORDS = re.compile(r"[^\W_]+")
@@ -305,7 +307,9 @@ def _words_alike(want: list[str], got: list[str]) -> MatchKind:
 
 
 def _word_alike(want: str, got: str) -> bool:
-    want, got = want.translate(LOOK_ALIKE), got.translate(LOOK_ALIKE)
+    want, got = (word.translate(LOOK_ALIKE) for word in (want, got))
+    if min(len(want), len(got)) >= RUN_TOGETHER_MIN:
+        want, got = (word.replace("rn", "m") for word in (want, got))
     if want == got:
         return True
     if want[0] != got[0]:  # "connecter" and "deconnecter", "import" and "export": a prefix changes the meaning

@@ -156,6 +156,15 @@ def test_dots_after_whole_words_may_be_a_commands_own(expected, seen, kind):
     assert match(expected, seen).kind is kind
 
 
+@pytest.mark.parametrize(("expected", "seen"), [("Externe", "Exteme"), ("Chemises", "Chernises")])
+def test_letters_that_run_together_are_look_alikes(expected, seen):
+    assert match(expected, seen).kind is MatchKind.FUZZY
+
+
+def test_in_short_words_letters_that_run_together_make_another_word():
+    assert not match("corne", "come").accepted
+
+
 def test_letters_of_another_script_that_look_latin_are_look_alikes():
     assert match("Cocher", "\u0421\u043e\u0441her").kind is MatchKind.CONFUSABLE
     assert match("Annuler", "\u0391nnuler").kind is MatchKind.CONFUSABLE
