@@ -30,7 +30,7 @@ EVEN = 30
 """The two sides of a window begin, and end, within this distance: those of a page's columns do not."""
 CORNER = 12
 SOLID = 0.8
-MOST_SIDES = 10
+MOST_SIDES = 8
 CLOSE_FROM, CLOSE_TO = 52, 6
 """The close mark lies between these distances from the right side, and within the first from the top."""
 CLOSE_SIZES = (6, 18)
@@ -130,16 +130,11 @@ def _upright(grey: Grey) -> Mask:
 
 
 def _apart(columns: npt.NDArray[np.intp]) -> list[int]:
-    """The first columns that are not neighbours: a soft edge, or one with a shadow, has several."""
+    """The inner and the outer column of each of the first sides: a soft edge, or one with a shadow, has several."""
     kept: list[int] = []
-    last = None
-    for column in columns.tolist():
-        if last is None or abs(column - last) > 2:
-            kept.append(column)
-        last = column
-        if len(kept) > MOST_SIDES:
-            break
-    return kept[:MOST_SIDES]
+    for side in np.split(columns, np.flatnonzero(np.abs(np.diff(columns)) > 2) + 1)[:MOST_SIDES]:
+        kept += sorted({int(side[0]), int(side[-1])}) if side.size else []
+    return kept
 
 
 def _extent(edge: npt.ArrayLike, at: int) -> tuple[int, int]:

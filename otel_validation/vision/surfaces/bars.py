@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
@@ -85,9 +85,9 @@ def edge_rows(grey: Grey) -> npt.NDArray[np.intp]:
     return np.flatnonzero((cv2.absdiff(grey[2:], grey[:-2]) >= FLAT_PASSES[0]).mean(axis=1) >= EDGE_SHARE) + 1
 
 
-def bar_border(edges: npt.NDArray[np.float64], lines: list[TextBox], side: float, slack: float) -> float | None:
-    """The edge between which and the screen's `side` (a row) a clock stands in the middle, to within `slack`; None where
-    there is none. All are rows of one picture, in its pixels.
+def bar_border(edges: npt.NDArray[np.floating[Any]], lines: list[TextBox], side: float, slack: float) -> float | None:
+    """The edge between which and the screen's `side` (a row) a clock stands in the middle, to within `slack`; None
+    where there is none. All are rows of one picture, in its pixels.
     """
     best: tuple[float, float] | None = None
     for edge in edges.tolist():
