@@ -17,7 +17,7 @@ from otel_validation.asgi.middleware import ReplayMiddleware
 from otel_validation.asgi.wiring import Wiring
 from otel_validation.checkers.dialog_presence import DialogPresenceChecker
 from otel_validation.checkers.json_schema import JsonSchemaChecker
-from otel_validation.checkers.ocr_roi import OcrRoiChecker
+from otel_validation.checkers.ocr_roi import OcrRoiChecker, OcrRoiOptions
 from otel_validation.checkers.pixel_diff import PixelDiffChecker
 from otel_validation.checkers.similarity import SimilarityChecker
 from otel_validation.checkers.title_bar import TitleBarChecker
@@ -244,7 +244,7 @@ def default_validator(settings: Settings, *, observer: ValidationObserver | None
         DialogPresenceChecker(ocr),
         TitleBarChecker(ocr),
         WindowFocusChecker(ocr),
-        OcrRoiChecker(ocr),
+        OcrRoiChecker(ocr, options=ocr_roi_options(settings)),
         PixelDiffChecker(),
         SimilarityChecker(None if encoder is None else FileEncoder(encoder)),
     ]
@@ -257,6 +257,18 @@ def default_validator(settings: Settings, *, observer: ValidationObserver | None
         force=None if force is None else Verdict(force),
         observer=observer,
         workers=settings.validator_workers,
+    )
+
+
+def ocr_roi_options(settings: Settings) -> OcrRoiOptions:
+    """How the text under a click is read, as the settings ask for."""
+    radius = settings.validator_ocr_roi_radius
+    click, typing = settings.validator_ocr_roi_radius_click, settings.validator_ocr_roi_radius_type
+    return OcrRoiOptions(
+        click_radius=radius if click is None else click,
+        typing_radius=radius if typing is None else typing,
+        suspect_confidence=settings.validator_ocr_suspect_confidence,
+        expected_confidence=settings.validator_ocr_expected_confidence,
     )
 
 

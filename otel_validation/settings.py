@@ -12,6 +12,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 Seconds = Annotated[float, Field(gt=0, le=366 * 86_400, allow_inf_nan=False)]
 """A duration: more than none, a year at most, a number."""
 
+Radius = Annotated[float, Field(ge=24, le=400, allow_inf_nan=False)]
+"""How far a region of interest reaches, in pixels at 100 %: a line of text at least, some of them at most."""
+
 STREAM = "/api/v1/traces/stream/replay"
 """The seeds' prefix of the agents' endpoints."""
 
@@ -79,6 +82,17 @@ class Settings(BaseSettings):
     """`RPA_VALIDATOR_HANDOFF_TIMEOUT_S`: the longest that the dialog hand-off (`instrument(handoff=...)`) may take."""
     validator_workers: int = Field(default=2, ge=1)
     """`RPA_VALIDATOR_WORKERS`: checks that run at once."""
+
+    validator_ocr_roi_radius: Radius = 48.0
+    """`RPA_VALIDATOR_OCR_ROI_RADIUS`: pixels (at 100 %) read above and under a click; 3.3 times that to its sides."""
+    validator_ocr_roi_radius_click: Radius | None = None
+    """`RPA_VALIDATOR_OCR_ROI_RADIUS_CLICK`: the same for clicks alone; by default the one above."""
+    validator_ocr_roi_radius_type: Radius | None = None
+    """`RPA_VALIDATOR_OCR_ROI_RADIUS_TYPE`: the same where a text was typed, with 10 times as many to the sides."""
+    validator_ocr_suspect_confidence: float = Field(default=0.9, ge=0, le=1)
+    """`RPA_VALIDATOR_OCR_SUSPECT_CONFIDENCE`: of a click on a foreign surface; 0.75 at most if told by looks."""
+    validator_ocr_expected_confidence: float = Field(default=1.0, ge=0, le=1)
+    """`RPA_VALIDATOR_OCR_EXPECTED_CONFIDENCE`: the most that the expected label under the click may have."""
 
     ocr_engine: Literal["ppocr", "rapidocr", "easyocr", "tesseract"] = "ppocr"
     """`RPA_OCR_ENGINE`: what reads the text of screenshots; `ppocr` ships with the package, the others are extras."""

@@ -21,6 +21,7 @@ from otel_validation.vision.dialogs import Dialog, Kind, find_dialogs, find_menu
 from otel_validation.vision.expected import ExpectedText
 from otel_validation.vision.labels import shows, split_line
 from otel_validation.vision.ocr.ppocr import PpOcrEngine
+from otel_validation.vision.region import box_around
 from otel_validation.vision.text import fold
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 ZOOM = 1.5
 """A dialog is read at this scale at least (small letters are lost below)."""
-ROI_WIDTH, ROI_HEIGHT = 320, 96
-"""Pixels at 100 % around the click in which the expected label is looked for on the screen before."""
 LINES, CHARACTERS = 40, 200
 """Lines of a dialog kept as evidence, and characters of each."""
 LOWER, ANSWER_WORDS = 0.65, 3
@@ -271,9 +270,10 @@ class DialogPresenceChecker:
         """Whether the expected label is at the click on that screen (and in the box `within`)."""
         if frame is None or seen.at is None:
             return False
-        x, y, dx, dy = seen.at.x, seen.at.y, ROI_WIDTH * seen.scale / 2, ROI_HEIGHT * seen.scale / 2
+        x, y = seen.at.x, seen.at.y
+        left, top, right, bottom = box_around((x, y), seen.scale)
         x0, y0, x1, y1 = within or (0.0, 0.0, float(frame.width), float(frame.height))
-        roi = (max(x0, x - dx), max(y0, y - dy), min(x1, x + dx), min(y1, y + dy))
+        roi = (max(x0, left), max(y0, top), min(x1, right), min(y1, bottom))
         labels = self._labels(frame, roi, seen.scale)
         near = [each for each in labels if each.box[0] - each.height <= x <= each.box[2] + each.height]
         touched = [each for each in near if each.box[1] - each.height <= y <= each.box[3] + each.height]

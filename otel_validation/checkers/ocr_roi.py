@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import cv2
@@ -24,11 +22,11 @@ from otel_validation.vision.labels import (
     is_link,
     is_sentence,
     shows,
-    split_line,
     stacked,
     under_click,
 )
 from otel_validation.vision.ocr.ppocr import PpOcrEngine
+from otel_validation.vision.region import RADIUS, Page, Region
 from otel_validation.vision.surfaces import COARSER, Surface, SurfaceFinder
 from otel_validation.vision.text import MatchKind, shows_typed
 from otel_validation.vision.windows import dialog_around
@@ -40,8 +38,6 @@ if TYPE_CHECKING:
     from otel_validation.vision.image import Frame
     from otel_validation.vision.ocr.engine import Box, OcrEngine, Pixels, TextBox
 
-ROI_WIDTH, ROI_HEIGHT = 320, 96
-"""Pixels around the click at 100 %: labels are wide; 160 x 160 (the seed's) clips a third of them (measured)."""
 DIALOG_ZOOM = 1.5
 """A whole dialog is read at this scale at least, as the region of interest is (small letters are lost below)."""
 STRETCH = 3.0
@@ -63,45 +59,18 @@ SURFACE_CONFIDENCE, SUSPECT_CONFIDENCE = 0.9, 0.75
 """For a surface told by what it says, and for one told by its looks."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Region:
-    """The region of interest: its pixels, its origin in the frame, and the click inside it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OcrRoiOptions:
+    """How the region of interest is cut, and how sure the checker may be (validator seeds, section 9)."""
 
-    pixels: Pixels
-    box: tuple[int, int, int, int]
-    click: tuple[float, float]
-    click_px: tuple[int, int]
-
-    def middle(self, height: float) -> _Region:
-        """The rows within half of `height` (pixels) from the click."""
-        top = max(0, math.floor(self.click[1] - height / 2))
-        bottom = min(len(self.pixels), math.ceil(self.click[1] + height / 2))
-        x0, y0, x1, _ = self.box
-        return replace(
-            self,
-            pixels=self.pixels[top:bottom],
-            box=(x0, y0 + top, x1, y0 + bottom),
-            click=(self.click[0], self.click[1] - top),
-        )
-
-
-class _Page:
-    """The labels of a region, read from the click outwards and only as far as they are asked for."""
-
-    def __init__(self, engine: OcrEngine, region: _Region, *, zoom: float | None = None) -> None:
-        self.region = region
-        self.seen: list[TextBox] = []
-        self._lines = engine.lines(region.pixels, region.click, zoom=zoom)
-
-    def labels(self, count: int | None = None) -> list[TextBox]:
-        """What was read so far and the next `count` lines' labels (default: those of all other lines)."""
-        for line in islice(self._lines, count):
-            self.seen += split_line(line, self.region.pixels)
-        return self.seen
-
-    def under(self, count: int) -> TextBox | None:
-        """The label that the click touches, where it is on one of the next `count` lines."""
-        return under_click(self.labels(count), self.region.click)
+    click_radius: float = RADIUS
+    """Pixels at 100 % read above and under a click; to its sides `WIDE` times as much."""
+    typing_radius: float = RADIUS
+    """The same around what was typed; a field is wide, so its sides are `STRETCH` times as far again."""
+    suspect_confidence: float = SURFACE_CONFIDENCE
+    """Confidence of a surface told by what it says; one told by its looks has `SUSPECT_CONFIDENCE` at most."""
+    expected_confidence: float = 1.0
+    """The most confidence that a label found under the click may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +81,7 @@ class _Reading:
     category: FailureCategory | None
     confidence: float
     reasoning: str
-    region: _Region
+    region: Region
     labels: tuple[TextBox, ...] = ()
     under: TextBox | None = None
     surface: Surface | None = None
@@ -139,7 +108,14 @@ class OcrRoiChecker:
 
     name = "ocr_roi"
 
-    def __init__(self, engine: OcrEngine | None = None, *, surfaces: SurfaceFinder | None = None) -> None:
+    def __init__(
+        self,
+        engine: OcrEngine | None = None,
+        *,
+        surfaces: SurfaceFinder | None = None,
+        options: OcrRoiOptions | None = None,
+    ) -> None:
+        self._options = options or OcrRoiOptions()
         self._engine: OcrEngine = engine or PpOcrEngine()
         self._surfaces = surfaces or SurfaceFinder(self._engine)
 
@@ -185,7 +161,7 @@ class OcrRoiChecker:
             at = place_of(subject.action, subject.report, screens.after.size)
         except UnplacedError as error:
             return Unusable(FailureCategory.UNKNOWN, error.reason).finding(self.name, evidence)
-        page = _Page(self._engine, _region(screens.after, at, stretch=STRETCH))
+        page = Page(self._engine, self._region(screens.after, at, self._options.typing_radius, stretch=STRETCH))
         labels = page.labels()
         shown = next((label for label in labels if shows_typed(label.text, text)), None)
         if shown is None:
@@ -212,27 +188,28 @@ class OcrRoiChecker:
 
     def _read(self, frame: Frame, at: Place, expected: ExpectedText) -> _Reading:
         scale = at.scale
-        region = _region(frame, at)
+        radius = self._options.click_radius
+        region = self._region(frame, at, radius)
         surface = self._surfaces.find(frame, region.click_px, scale, known=at.known)
         if surface is not None:
-            return _on_surface(region, surface, SURFACE_CONFIDENCE)
+            return _on_surface(region, surface, self._options.suspect_confidence)
         quick = self._quick(region, scale, expected)
         if quick is not None:
             return quick
-        page = _Page(self._engine, region)
+        page = Page(self._engine, region)
         under = page.under(NEAREST)
         if under is not None and _is_cut(under, region, frame) and not expected.match(under.text).accepted:
-            region = _region(frame, at, stretch=STRETCH)
-            page = _Page(self._engine, region)
+            region = self._region(frame, at, radius, stretch=STRETCH)
+            page = Page(self._engine, region)
             under = page.under(NEAREST)
         if under is not None and expected.may_contain(under.text):
             under = under_click(page.labels(), region.click)
         labels = page.seen
         reading = _judge(region, labels, under, expected)
         if reading.verdict is not Verdict.COMPLETE:
-            foreign = self._suspect(frame, reading, at)
-            if foreign is not None:
-                return foreign
+            instead = self._turned(frame, reading, at, expected) or self._suspect(frame, reading, at)
+            if instead is not None:
+                return instead
         if reading.other and self._in_foreign_dialog(frame, page, scale, expected, known=at.known):
             return replace(
                 reading,
@@ -244,25 +221,40 @@ class OcrRoiChecker:
             )
         return reading
 
+    def _region(self, frame: Frame, at: Place, radius: float, *, stretch: float = 1.0) -> Region:
+        return Region.around(frame, (at.x, at.y), at.scale, radius=radius, stretch=stretch)
+
+    def _turned(self, frame: Frame, reading: _Reading, at: Place, expected: ExpectedText) -> _Reading | None:
+        """COMPLETE where the expected label is written upwards or downwards under the click."""
+        if not reading.other:
+            return None
+        for region in Region.turned(frame, (at.x, at.y), at.scale):
+            under = Page(self._engine, region).under(NEAREST)
+            match = None if under is None else expected.match(under.text)
+            if under is not None and match is not None and match.accepted:
+                return _complete(reading.region, [], under, match.kind, match.score)
+        return None
+
     def _suspect(self, frame: Frame, reading: _Reading, at: Place) -> _Reading | None:
         """WRONG_APPLICATION where the place of a click that met no expected label looks like another surface."""
         region, under = reading.region, reading.under
         label = None if under is None else under.shifted(region.box[0], region.box[1]).box
         surface = self._surfaces.suspect(frame, region.click_px, at.scale, label=label, known=at.known)
-        return None if surface is None else _on_surface(region, surface, SUSPECT_CONFIDENCE)
+        confidence = min(SUSPECT_CONFIDENCE, self._options.suspect_confidence)
+        return None if surface is None else _on_surface(region, surface, confidence)
 
-    def _quick(self, region: _Region, scale: float, expected: ExpectedText) -> _Reading | None:
+    def _quick(self, region: Region, scale: float, expected: ExpectedText) -> _Reading | None:
         """COMPLETE where the line nearest to the click is the expected label; None says nothing."""
         if not self._engine.zooms:
             return None
-        page = _Page(self._engine, region.middle(QUICK_HEIGHT * scale), zoom=QUICK_ZOOM / scale)
+        page = Page(self._engine, region.middle(QUICK_HEIGHT * scale), zoom=QUICK_ZOOM / scale)
         under = page.under(1)
         if under is None or not expected.match(under.text).accepted:
             return None
         return _judge(page.region, page.seen, under, expected)
 
     def _in_foreign_dialog(
-        self, frame: Frame, page: _Page, scale: float, expected: ExpectedText, *, known: bool
+        self, frame: Frame, page: Page, scale: float, expected: ExpectedText, *, known: bool
     ) -> bool:
         """Whether the click is in a dialog that shows the expected label nowhere.
 
@@ -284,10 +276,11 @@ class OcrRoiChecker:
         region = reading.region
         dx, dy = region.box[0], region.box[1]
         shown = [label.shifted(dx, dy) for label in reading.labels]
+        most = self._options.expected_confidence if reading.verdict is Verdict.COMPLETE else 1.0
         return Finding(
             checker=self.name,
             verdict=reading.verdict,
-            confidence=round(min(1.0, max(0.0, reading.confidence)), 3),
+            confidence=round(min(most, max(0.0, reading.confidence)), 3),
             reasoning=reading.reasoning,
             category=reading.category,
             evidence={
@@ -305,18 +298,11 @@ class OcrRoiChecker:
         )
 
 
-def _on_surface(region: _Region, surface: Surface, confidence: float) -> _Reading:
+def _on_surface(region: Region, surface: Surface, confidence: float) -> _Reading:
     reasoning = f"the click is on the {surface.value.replace('_', ' ')}, not on the application"
     return _Reading(
         Verdict.TERMINATE, FailureCategory.WRONG_APPLICATION, confidence, reasoning, region, surface=surface
     )
-
-
-def _region(frame: Frame, at: Place, *, stretch: float = 1.0) -> _Region:
-    half_w, half_h = stretch * ROI_WIDTH * at.scale / 2, ROI_HEIGHT * at.scale / 2
-    box = frame.clip((at.x - half_w, at.y - half_h, at.x + half_w, at.y + half_h))
-    click = (at.x - box[0] + 0.5, at.y - box[1] + 0.5)
-    return _Region(pixels=frame.crop(box), box=box, click=click, click_px=(at.x, at.y))
 
 
 def _decisive(readings: list[tuple[str, _Reading]]) -> tuple[str, _Reading]:
@@ -324,7 +310,7 @@ def _decisive(readings: list[tuple[str, _Reading]]) -> tuple[str, _Reading]:
     return readings[-1] if readings[-1][1].verdict is Verdict.COMPLETE else readings[0]
 
 
-def _judge(region: _Region, labels: list[TextBox], under: TextBox | None, expected: ExpectedText) -> _Reading:
+def _judge(region: Region, labels: list[TextBox], under: TextBox | None, expected: ExpectedText) -> _Reading:
     """The rules of the class on one frame's labels."""
     near = under or around_click(labels, region.click, region.pixels)
     if near is None:
@@ -354,7 +340,7 @@ def _judge(region: _Region, labels: list[TextBox], under: TextBox | None, expect
 
 
 def _expected_at(
-    region: _Region, near: TextBox, labels: list[TextBox], expected: ExpectedText
+    region: Region, near: TextBox, labels: list[TextBox], expected: ExpectedText
 ) -> tuple[TextBox, MatchKind, float] | None:
     """The expected label where it is the one at the click: alone, over several lines, or as a span of a line."""
     whole = expected.match(near.text)
@@ -371,7 +357,7 @@ def _expected_at(
     return (near, MatchKind.EXACT, 0.8) if part is not None and is_link(near, part, region.pixels) else None
 
 
-def _part_of_sentence(region: _Region, near: TextBox, expected: ExpectedText) -> Span | None:
+def _part_of_sentence(region: Region, near: TextBox, expected: ExpectedText) -> Span | None:
     """The expected text where it is running text under the click, in a longer sentence."""
     return _span_at(region.click, near, expected) if is_sentence(near) else None
 
@@ -403,18 +389,18 @@ def _is_in(label: TextBox, box: Box) -> bool:
     return box[0] <= x <= box[2] and box[1] <= y <= box[3]
 
 
-def _complete(region: _Region, labels: list[TextBox], under: TextBox, kind: MatchKind, score: float) -> _Reading:
+def _complete(region: Region, labels: list[TextBox], under: TextBox, kind: MatchKind, score: float) -> _Reading:
     reasoning = f"the expected label is under the click ({kind.value})"
     return _Reading(
         Verdict.COMPLETE, None, score * under.confidence, reasoning, region, tuple(labels), under, match=kind
     )
 
 
-def _missing(region: _Region, labels: list[TextBox], reasoning: str, under: TextBox | None = None) -> _Reading:
+def _missing(region: Region, labels: list[TextBox], reasoning: str, under: TextBox | None = None) -> _Reading:
     return _Reading(Verdict.CONTINUE, FailureCategory.OCR_TEXT_MISSING, 0.3, reasoning, region, tuple(labels), under)
 
 
-def _is_cut(label: TextBox, region: _Region, frame: Frame) -> bool:
+def _is_cut(label: TextBox, region: Region, frame: Frame) -> bool:
     """Whether the region of interest, and not the screen, ends where the label does."""
     margin = label.height / 2
     left = label.box[0] <= margin and region.box[0] > 0

@@ -23,6 +23,7 @@ from otel_validation.vision.likeness import (
     structural_similarity,
 )
 from otel_validation.vision.loading import loading
+from otel_validation.vision.region import box_around
 from otel_validation.vision.scrolling import Shift, content_shift
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ WHOLE = 0.6
 SCREEN_SIDE = 512
 SCREEN_SAME, SCREEN_BITS = 0.85, 10
 """Structural similarity and differing bits of the hash within which two screens are one."""
-ROI_WIDTH, ROI_HEIGHT = 320, 96
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,8 +292,7 @@ def _measures(scene: _Scene) -> dict[str, Any]:
         return measures
     measures["screen"] = _compared(*(fitted(_grey(frame), SCREEN_SIDE) for frame in (scene.before, scene.after)))
     if scene.click is not None:
-        (x, y), dx, dy = scene.click, scene.scale * ROI_WIDTH / 2, scene.scale * ROI_HEIGHT / 2
-        box = x - dx, y - dy, x + dx, y + dy
+        box = box_around(scene.click, scene.scale)
         measures["roi"] = _compared(scene.before.grey(box, scene.scale), scene.after.grey(box, scene.scale))
     return measures
 

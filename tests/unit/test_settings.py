@@ -36,6 +36,11 @@ SEEDS = [
     ("RPA_VALIDATOR_FORCE_VERDICT", "", "validator_force_verdict", None),
     ("RPA_VALIDATOR_FORCE_VERDICT", "TERMINATE", "validator_force_verdict", "terminate"),
     ("RPA_VALIDATOR_ACCEPT_CONFIDENCE", "0.9", "validator_accept_confidence", 0.9),
+    ("RPA_VALIDATOR_OCR_ROI_RADIUS", "60", "validator_ocr_roi_radius", 60.0),
+    ("RPA_VALIDATOR_OCR_ROI_RADIUS_CLICK", "80", "validator_ocr_roi_radius_click", 80.0),
+    ("RPA_VALIDATOR_OCR_ROI_RADIUS_TYPE", "120", "validator_ocr_roi_radius_type", 120.0),
+    ("RPA_VALIDATOR_OCR_SUSPECT_CONFIDENCE", "0.85", "validator_ocr_suspect_confidence", 0.85),
+    ("RPA_VALIDATOR_OCR_EXPECTED_CONFIDENCE", "0.90", "validator_ocr_expected_confidence", 0.9),
 ]
 OURS = [
     ("RPA_WATCHDOG_SKIP_TYPES", "save, type_secret,,", "watchdog_skip_types", frozenset({"save", "type_secret"})),
@@ -133,6 +138,9 @@ def test_the_token_is_not_shown(monkeypatch):
         ("RPA_VALIDATOR_ACCEPT_CONFIDENCE", "1.1"),
         ("RPA_VALIDATOR_ON_UNVERIFIED", "stop"),
         ("RPA_VALIDATOR_WORKERS", "0"),
+        ("RPA_VALIDATOR_OCR_ROI_RADIUS", "5"),
+        ("RPA_VALIDATOR_OCR_ROI_RADIUS_TYPE", "4000"),
+        ("RPA_VALIDATOR_OCR_SUSPECT_CONFIDENCE", "85"),
         ("RPA_OCR_ENGINE", "paddle"),
         ("RPA_IMAGE_MAX_PIXELS", "0"),
         ("RPA_MAX_REPORT_BYTES", "-1"),

@@ -1,0 +1,115 @@
+"""How far around a click is read, which way up, and how sure the operator lets the checker be."""
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+from screen_kit import BLACK, WHITE, browser, font, screen, subject
+
+from otel_validation.checkers.ocr_roi import OcrRoiChecker, OcrRoiOptions
+from otel_validation.delivery.action import Action
+from otel_validation.plugin import ocr_roi_options
+from otel_validation.settings import Settings
+from otel_validation.validation.subject import ReportSubject
+from otel_validation.validation.verdict import FailureCategory, Verdict
+from otel_validation.vision.image import decode_base64, decode_frame
+from otel_validation.vision.ocr.ppocr import PpOcrEngine
+from otel_validation.vision.region import Region
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return PpOcrEngine()
+
+
+@pytest.fixture(scope="module")
+def checker(engine):
+    return OcrRoiChecker(engine)
+
+
+def upright(*labels, way, size=(1280, 800)):
+    """A screen whose left edge carries labels (y of the middle, text), written upwards (90) or downwards (270)."""
+    image = Image.new("RGB", size, WHITE)
+    for y, text in labels:
+        wide = round(font(15).getlength(text))
+        strip = Image.new("RGB", (wide + 8, 24), WHITE)
+        ImageDraw.Draw(strip).text((4, 2), text, fill=BLACK, font=font(15))
+        turned = strip.rotate(way, expand=True)
+        image.paste(turned, (4, y - turned.height // 2))
+    return image
+
+
+def seen(subject):
+    return decode_frame(decode_base64(subject.report.screenshot_after))
+
+
+@pytest.mark.parametrize("way", [90, 270])
+class TestUprightLabels:
+    LABELS = ((150, "Explorateur"), (320, "Structure"))
+
+    def test_the_expected_label_is_complete(self, checker, way):
+        finding = checker.check(subject(upright(*self.LABELS, way=way), (16, 150), "Explorateur"))
+        assert finding.verdict is Verdict.COMPLETE
+        assert finding.evidence["click_px"] == [16, 150]
+
+    def test_its_neighbour_is_no_success(self, checker, way):
+        finding = checker.check(subject(upright(*self.LABELS, way=way), (16, 320), "Explorateur"))
+        assert finding.verdict is not Verdict.COMPLETE
+
+
+def test_level_text_is_not_turned():
+    frame = seen(subject(screen((300, 300, "Imagerie")), (325, 307)))
+    assert list(Region.turned(frame, (325, 307), 1.0)) == []
+
+
+def test_a_region_in_a_corner_of_the_screen_keeps_the_click_where_it_is():
+    pixels = Image.fromarray(np.arange(200 * 300 * 3, dtype=np.uint32).astype(np.uint8).reshape(200, 300, 3))
+    frame = seen(subject(pixels, (0, 0)))
+    region = Region.around(frame, (2, 1), 1.0)
+    assert region.box == (0, 0, 162, 49)
+    assert region.pixels.shape == (49, 162, 3)
+    assert region.click == (2.5, 1.5)
+
+
+class TestOptions:
+    def test_the_radius_sets_the_region(self, engine):
+        made = OcrRoiChecker(engine, options=OcrRoiOptions(click_radius=60))
+        assert made.check(subject(screen((300, 300, "Imagerie")), (640, 400))).evidence["roi"] == [440, 340, 840, 460]
+
+    def test_what_was_typed_is_looked_for_in_a_region_of_its_own(self, engine):
+        image = screen((300, 357, "DUPONT"))
+        click = subject(image, (330, 400))
+        typed = ReportSubject(
+            Action.from_json({"action_id": "a1", "type": "type", "text": "DUPONT"}, session_id="s1", machine_id="m1"),
+            click.report,
+        )
+        near, far = (OcrRoiChecker(engine, options=OcrRoiOptions(typing_radius=radius)) for radius in (24, 48))
+        assert near.check(typed).verdict is Verdict.CONTINUE
+        assert far.check(typed).verdict is Verdict.COMPLETE
+
+    def test_a_foreign_surface_is_as_sure_as_the_operator_says(self, engine):
+        made = OcrRoiChecker(engine, options=OcrRoiOptions(suspect_confidence=0.6))
+        finding = made.check(subject(browser(), (400, 56)))
+        assert (finding.category, finding.confidence) == (FailureCategory.WRONG_APPLICATION, 0.6)
+
+    def test_the_expected_label_is_no_surer_than_the_operator_says(self, engine):
+        made = OcrRoiChecker(engine, options=OcrRoiOptions(expected_confidence=0.5))
+        finding = made.check(subject(browser(), (205, 129)))
+        assert (finding.verdict, finding.confidence) == (Verdict.COMPLETE, 0.5)
+
+    @pytest.mark.parametrize(
+        ("given", "radii"),
+        [
+            ({}, (48, 48)),
+            ({"validator_ocr_roi_radius": 60}, (60, 60)),
+            ({"validator_ocr_roi_radius": 60, "validator_ocr_roi_radius_click": 80}, (80, 60)),
+            ({"validator_ocr_roi_radius_type": 120}, (48, 120)),
+        ],
+    )
+    def test_the_radius_of_a_type_wins_over_the_general_one(self, given, radii):
+        options = ocr_roi_options(Settings(**given))
+        assert (options.click_radius, options.typing_radius) == radii
+
+    def test_the_confidences_come_from_the_settings(self):
+        settings = Settings(validator_ocr_suspect_confidence=0.85, validator_ocr_expected_confidence=0.9)
+        options = ocr_roi_options(settings)
+        assert (options.suspect_confidence, options.expected_confidence) == (0.85, 0.9)
