@@ -207,7 +207,7 @@ class OcrRoiChecker:
         labels = page.seen
         reading = _judge(region, labels, under, expected)
         if reading.verdict is not Verdict.COMPLETE:
-            instead = self._turned(frame, reading, at, expected) or self._suspect(frame, reading, at)
+            instead = self._turned(frame, reading, at, expected) or self._suspect(frame, page, reading, at)
             if instead is not None:
                 return instead
         if reading.other and self._in_foreign_dialog(frame, page, scale, expected, known=at.known):
@@ -235,11 +235,18 @@ class OcrRoiChecker:
                 return _complete(reading.region, [], under, match.kind, match.score)
         return None
 
-    def _suspect(self, frame: Frame, reading: _Reading, at: Place) -> _Reading | None:
+    def _suspect(self, frame: Frame, page: Page, reading: _Reading, at: Place) -> _Reading | None:
         """WRONG_APPLICATION where the place of a click that met no expected label looks like another surface."""
         region, under = reading.region, reading.under
-        label = None if under is None else under.shifted(region.box[0], region.box[1]).box
-        surface = self._surfaces.suspect(frame, region.click_px, at.scale, label=label, known=at.known)
+        dx, dy = region.box[0], region.box[1]
+        surface = self._surfaces.suspect(
+            frame,
+            region.click_px,
+            at.scale,
+            label=None if under is None else under.shifted(dx, dy).box,
+            near=[label.shifted(dx, dy) for label in page.labels()],
+            known=at.known,
+        )
         confidence = min(SUSPECT_CONFIDENCE, self._options.suspect_confidence)
         return None if surface is None else _on_surface(region, surface, confidence)
 

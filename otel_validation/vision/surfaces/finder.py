@@ -11,16 +11,18 @@ Lengths are in pixels at 100 % scale, as browsers and desktops draw them; the fi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from otel_validation.vision.surfaces.bars import Bars
 from otel_validation.vision.surfaces.browser import COARSER, Browser
+from otel_validation.vision.surfaces.context import ContextMenu
+from otel_validation.vision.surfaces.surface import Surface
 from otel_validation.vision.surfaces.suspects import suspect
 
 if TYPE_CHECKING:
     from otel_validation.vision.image import Frame
-    from otel_validation.vision.ocr.engine import Box, OcrEngine
-    from otel_validation.vision.surfaces.surface import Surface
+    from otel_validation.vision.ocr.engine import Box, OcrEngine, TextBox
 
 
 class SurfaceFinder:
@@ -29,6 +31,7 @@ class SurfaceFinder:
     def __init__(self, engine: OcrEngine) -> None:
         self._bars = Bars(engine)
         self._browser = Browser(engine)
+        self._menu = ContextMenu(engine)
 
     def find(self, frame: Frame, click: tuple[int, int], scale: float, *, known: bool = True) -> Surface | None:
         """The surface under `click` (pixels) of a screen drawn at `scale` (1.0 is 100 %); None for the application.
@@ -43,12 +46,22 @@ class SurfaceFinder:
         return self._browser.find(frame, click, scale, known=known)
 
     def suspect(
-        self, frame: Frame, click: tuple[int, int], scale: float, *, label: Box | None = None, known: bool = True
+        self,
+        frame: Frame,
+        click: tuple[int, int],
+        scale: float,
+        *,
+        label: Box | None = None,
+        near: Sequence[TextBox] = (),
+        known: bool = True,
     ) -> Surface | None:
-        """As `find`, by looks alone: for a click whose expected label is not under it (see `suspects`).
+        """As `find`, by looks (see `suspects`) or by the commands of a menu (see `context`): for a click whose expected
+        label is not under it.
 
-        `label` is the box of the text under the click, in pixels.
+        `label` is the box of the text under the click, `near` are the labels read around it, in pixels.
         """
+        if self._menu.holds(frame, click, scale, near):
+            return Surface.CONTEXT_MENU
         for factor in (1.0,) if known else (1.0, COARSER):
             surface = suspect(frame, click, scale * factor, label, larger=factor != 1.0)
             if surface is not None:
