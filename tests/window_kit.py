@@ -15,9 +15,24 @@ def window(title, size=(1280, 800)):
     draw = ImageDraw.Draw(image)
     draw.rectangle((0, 0, size[0], 32), fill=GREY)
     draw.text((12, 8), title, fill=BLACK, font=font(14))
-    x, y, arm = size[0] - 24, 16, 5
+    close_mark(draw, size[0] - 24, 16)
+    return image
+
+
+def close_mark(draw, x, y, arm=5):
+    """A cross whose middle is at x, y."""
     for slope in (1, -1):
         draw.line((x - arm, y - slope * arm, x + arm, y + slope * arm), fill=BLACK, width=1)
+
+
+def window_over(behind, title, box=(200, 120, 1000, 640)):
+    """A window of its own over `behind`, not maximised."""
+    image = behind.copy()
+    draw, (x0, y0, x1, _) = ImageDraw.Draw(image), box
+    draw.rectangle(box, fill=WHITE, outline="#8a8a8a")
+    draw.rectangle((x0, y0, x1, y0 + 30), fill="#e9e9ee", outline="#8a8a8a")
+    draw.text((x0 + 12, y0 + 7), title, fill=BLACK, font=font(14))
+    close_mark(draw, x1 - 20, y0 + 15)
     return image
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otel_validation.vision.surfaces.nav import STROKE, icons_in, is_cross, tile_of
 from otel_validation.vision.titles import Agreement, best, in_front
 from otel_validation.vision.windows import closable
 
@@ -31,7 +32,8 @@ GAP, NARROW, MARGIN, MOST_PARTS = 20, 16, 8, 16
 @dataclass(frozen=True, slots=True)
 class TitleBar:
     """What stands along the upper edge. `whole` tells a window's own title bar, with its close mark and one title, from
-    a tab strip, a menu bar or a page: only there is it certain that no other title belongs to the window in front.
+    a tab strip, a menu bar or a page, and the only window's from one that another may lie over: only there is it known
+    that no other title belongs to the window in front.
     """
 
     lines: tuple[str, ...]
@@ -39,7 +41,8 @@ class TitleBar:
 
     def agreement(self, *, title: str | None, application: str | None) -> Agreement:
         """How it stands to an expected window (see `titles.in_front`): as the best of its lines does. Of a tab strip
-        that shows other titles nothing follows: one that is cut, or scrolled away, may be the expected one.
+        that shows other titles nothing follows: one that is cut, or scrolled away, may be the expected one. Nor does it
+        where a smaller window may lie over the one whose title is read.
         """
         found = best(
             in_front(title=title, application=application, shown=line, process=None, exact=False, cut=not self.whole)
@@ -56,8 +59,14 @@ def read_title_bar(frame: Frame, scale: float, engine: OcrEngine) -> TitleBar:
     boxes = [(x0 * scale, 0, x1 * scale, box[3]) for x0, x1 in parts]
     read = [line for part in boxes for line in engine.read(frame.crop(part))]
     lines = [line for line in read if sum(map(str.isalpha, line.text)) >= LETTERS]
-    whole = len(lines) == 1 and lines[0].confidence >= SURE and closable(grey)
+    whole = len(lines) == 1 and lines[0].confidence >= SURE and closable(grey) and not _has_window(frame, scale)
     return TitleBar(tuple(line.text for line in lines), whole)
+
+
+def _has_window(frame: Frame, scale: float) -> bool:
+    """Whether a close mark stands anywhere under the bar: a window that has one there may be in front."""
+    grey = frame.grey((0, HEIGHT * scale, frame.width, frame.height), scale)
+    return min(grey.shape) > STROKE and any(is_cross(tile_of(grey, icon)) for icon in icons_in(grey))
 
 
 def _parts(grey: Grey) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """Did the window that the action leads to, come to the front?"""
 
 import pytest
-from window_kit import subject, tabs, window
+from window_kit import subject, tabs, window, window_over
 
 from otel_validation.checkers.title_bar import TitleBarChecker
 from otel_validation.validation.verdict import FailureCategory, Verdict
@@ -56,8 +56,18 @@ def test_by_facts(checker, facts, found):
         (window("Courrier - Outlook"), WRONG),
         (tabs("Compte rendu - Word", "Actualites"), ABSTAINS),
         (window(""), ABSTAINS),
+        (window_over(window("Courrier - Outlook"), "Compte rendu - Word"), ABSTAINS),
+        (window_over(window("Compte rendu - Word"), "Courrier - Outlook"), ABSTAINS),
     ],
-    ids=["there", "another document", "another application", "among tabs", "nothing to read"],
+    ids=[
+        "there",
+        "another document",
+        "another application",
+        "among tabs",
+        "nothing to read",
+        "behind a smaller window",
+        "there, behind another one",
+    ],
 )
 def test_by_the_title_bar_where_there_are_no_facts(checker, screen, found):
     finding = checker.check(subject("double_click", after=screen, **OPENS))

@@ -1,7 +1,7 @@
 """Is the window that the action acts in, in front?"""
 
 import pytest
-from window_kit import subject, tabs, window
+from window_kit import subject, tabs, window, window_over
 
 from otel_validation.checkers.window_focus import WindowFocusChecker
 from otel_validation.validation.verdict import FailureCategory, Verdict
@@ -83,8 +83,17 @@ class TestTitleBar:
             (tabs("DPI - Dossier patient", "Actualites"), RIGHT),
             (tabs("Messagerie Orange", "Actualites du jour"), ABSTAINS),
             (window(""), ABSTAINS),
+            (window_over(window("Courrier - Outlook"), "DPI - Dossier patient"), ABSTAINS),
         ],
-        ids=["same", "another document", "another application", "among tabs", "not among tabs", "nothing to read"],
+        ids=[
+            "same",
+            "another document",
+            "another application",
+            "among tabs",
+            "not among tabs",
+            "nothing to read",
+            "behind a smaller window",
+        ],
     )
     def test_it_is_read_where_there_are_no_facts(self, checker, screen, found):
         finding = checker.check(subject("click", before=screen, after=window("x"), target_spec=DPI))

@@ -156,7 +156,7 @@ def test_dots_after_whole_words_may_be_a_commands_own(expected, seen, kind):
     assert match(expected, seen).kind is kind
 
 
-@pytest.mark.parametrize(("expected", "seen"), [("Externe", "Exteme"), ("Chemises", "Chernises")])
+@pytest.mark.parametrize(("expected", "seen"), [("Internes", "Intemes"), ("Chemises", "Chernises")])
 def test_letters_that_run_together_are_look_alikes(expected, seen):
     assert match(expected, seen).kind is MatchKind.FUZZY
 
