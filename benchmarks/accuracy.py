@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +18,9 @@ from typing import Any
 
 from benchmarks.figures import Figure, Goal, table
 from benchmarks.options import percentile
-from otel_validation.checkers.ocr_roi import OcrRoiChecker
+from otel_validation.cli.check import Judge
 from otel_validation.delivery.action import Point
+from otel_validation.settings import Settings
 from otel_validation.validation.subject import ReportSubject
 
 RIGHT: dict[str, Callable[[str | None, str | None], bool]] = {
@@ -76,25 +76,24 @@ def score(name: str, judged: Sequence[Judged]) -> list[Figure]:
 
 
 def judge(cases: Iterable[Mapping[str, Any]], images: Path) -> Iterator[Judged]:
-    """Judge each case as `check` does; the frame of a screen is shared by its cases."""
-    checker = OcrRoiChecker()
-    checker.warm_up()
+    """Judge each case as `check` does, by the whole Validator; the frame of a screen is shared by its cases."""
     ordered = sorted(cases, key=lambda case: str(case["image"]))
-    for image, group in groupby(ordered, key=lambda case: str(case["image"])):
-        first: ReportSubject | None = None
-        for case in group:
-            subject = ReportSubject.from_image(
-                images / image, at=Point(case["x_pct"], case["y_pct"]), expected_text=case["expected_text"]
-            )
-            if first is not None:
-                subject._after = first._after
-            first = subject
-            _ = subject.after
-            began = time.perf_counter()
-            finding = checker.check(subject)
-            elapsed = (time.perf_counter() - began) * 1e3
-            category = None if finding.category is None else finding.category.value
-            yield Judged(case, finding.verdict.value, category, elapsed)
+    with Judge(Settings()) as judging:
+        for image, group in groupby(ordered, key=lambda case: str(case["image"])):
+            first: ReportSubject | None = None
+            for case in group:
+                subject = ReportSubject.from_image(
+                    images / image, at=Point(case["x_pct"], case["y_pct"]), expected_text=case["expected_text"]
+                )
+                if first is not None:
+                    subject._after = first._after
+                first = subject
+                _ = subject.after
+                made = judging.judge(subject)
+                category = made.result.category
+                yield Judged(
+                    case, made.result.verdict.value, None if category is None else category.value, made.elapsed_ms
+                )
 
 
 def read_verdicts(cases: Iterable[Mapping[str, Any]], file: Path) -> list[Judged]:
