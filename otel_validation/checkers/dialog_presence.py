@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
@@ -16,7 +16,7 @@ from otel_validation.validation.expectation import expected_text, expects_text
 from otel_validation.validation.matrix import kind_of
 from otel_validation.validation.place import place_of, scale_of
 from otel_validation.validation.screens import Screens, Unusable, screens_of
-from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
+from otel_validation.validation.verdict import Conclusion, FailureCategory, Finding, Verdict
 from otel_validation.vision.dialogs import Dialog, Kind, find_dialogs, find_menu
 from otel_validation.vision.expected import ExpectedText
 from otel_validation.vision.labels import shows, split_line
@@ -81,14 +81,6 @@ class _Seen:
     @property
     def click(self) -> tuple[int, int] | None:
         return None if self.at is None else (self.at.x, self.at.y)
-
-
-class _Outcome(NamedTuple):
-    verdict: Verdict
-    category: FailureCategory | None
-    confidence: float
-    reasoning: str
-    proof: bool = True
 
 
 class _Read:
@@ -170,32 +162,32 @@ class DialogPresenceChecker:
         found = find_dialogs(seen.after, seen.click, seen.scale, before=seen.before)
         read = [self._read(seen, dialog) for dialog in found]
         unexpected = self._unexpected(seen, read, want)
-        outcome = unexpected or self._expected(seen, read, want)
+        conclusion = unexpected or self._expected(seen, read, want)
         evidence["dialogs"] = [_described(each) for each in read]
         if unexpected is None and kind_of(subject.action) == "right_click" and seen.click is not None:
             return self._menu(seen, evidence)
-        return self._finding(outcome, evidence)
+        return conclusion.finding(self.name, evidence)
 
-    def _unexpected(self, seen: _Seen, read: list[_Read], want: _Expectation) -> _Outcome | None:
-        """The outcome of the first dialog that the action does not expect; None without one."""
-        outcomes = (self._judge(seen, each, want) for each in read)
-        stops = [outcome for outcome in outcomes if outcome is not None]
-        return min(stops, key=lambda outcome: outcome.verdict is not Verdict.TERMINATE, default=None)
+    def _unexpected(self, seen: _Seen, read: list[_Read], want: _Expectation) -> Conclusion | None:
+        """The conclusion from the first dialog that the action does not expect; None without one."""
+        conclusions = (self._judge(seen, each, want) for each in read)
+        stops = [conclusion for conclusion in conclusions if conclusion is not None]
+        return min(stops, key=lambda conclusion: conclusion.verdict is not Verdict.TERMINATE, default=None)
 
-    def _judge(self, seen: _Seen, read: _Read, want: _Expectation) -> _Outcome | None:
+    def _judge(self, seen: _Seen, read: _Read, want: _Expectation) -> Conclusion | None:
         dialog = read.dialog
         if self._is_expected(seen, read, want) or not (dialog.new or dialog.blocks):
             return None
         doubt = self._doubt(seen, read, want)
         if doubt is not None:
-            return _Outcome(Verdict.CONTINUE, FailureCategory.UNEXPECTED_DIALOG, 0.5, doubt)
+            return Conclusion(Verdict.CONTINUE, 0.5, doubt, FailureCategory.UNEXPECTED_DIALOG)
         where = "lies over the click" if dialog.covers else "has appeared" if dialog.new else "is in the way"
         confidence = {Kind.MODAL: 0.92, Kind.WINDOW: 0.9}.get(dialog.kind, 0.85)
         if not dialog.sure:
             confidence -= 0.1
         _ = read.labels  # evidence, whatever it was told by
-        return _Outcome(
-            Verdict.TERMINATE, FailureCategory.UNEXPECTED_DIALOG, confidence, f"an unexpected dialog {where}"
+        return Conclusion(
+            Verdict.TERMINATE, confidence, f"an unexpected dialog {where}", FailureCategory.UNEXPECTED_DIALOG
         )
 
     def _is_expected(self, seen: _Seen, read: _Read, want: _Expectation) -> bool:
@@ -227,19 +219,17 @@ class DialogPresenceChecker:
         evidence["menu"] = None if menu is None else [round(value) for value in menu]
         if menu is None:
             category = FailureCategory.NO_VISUAL_CHANGE if seen.before is not None else FailureCategory.UNKNOWN
-            return self._finding(_Outcome(Verdict.CONTINUE, category, 0.5, "no menu is at the click"), evidence)
+            return Conclusion(Verdict.CONTINUE, 0.5, "no menu is at the click", category).finding(self.name, evidence)
         confidence = 0.85 if seen.before is not None else 0.7
-        return self._finding(_Outcome(Verdict.COMPLETE, None, confidence, "a menu is at the click"), evidence)
+        return Conclusion(Verdict.COMPLETE, confidence, "a menu is at the click").finding(self.name, evidence)
 
-    def _expected(self, seen: _Seen, read: list[_Read], want: _Expectation) -> _Outcome:
-        """The outcome where no dialog is unexpected."""
+    def _expected(self, seen: _Seen, read: list[_Read], want: _Expectation) -> Conclusion:
+        """The conclusion where no dialog is unexpected."""
         shown = [each for each in read if each.dialog.new is not False or each.dialog.blocks]
         if want.declared:
             if shown:
-                return _Outcome(
-                    Verdict.COMPLETE, None, 0.9 if shown[0].confirmed else 0.75, "the expected dialog is there"
-                )
-            return _Outcome(Verdict.CONTINUE, FailureCategory.UNKNOWN, 0.5, "the expected dialog is not there")
+                return Conclusion(Verdict.COMPLETE, 0.9 if shown[0].confirmed else 0.75, "the expected dialog is there")
+            return Conclusion(Verdict.CONTINUE, 0.5, "the expected dialog is not there", FailureCategory.UNKNOWN)
         label = want.label
         if label is not None and any(each.dialog.sure and self._shows_label(seen, each, label) for each in shown):
             return _nothing_against("the expected label is in the dialog")
@@ -286,20 +276,9 @@ class DialogPresenceChecker:
         dialogs = find_dialogs(seen.before, seen.click, seen.scale)
         return any(dialog.covers and dialog.sure for dialog in dialogs) and self._on_label(seen, seen.before, label)
 
-    def _finding(self, outcome: _Outcome, evidence: Mapping[str, Any]) -> Finding:
-        return Finding(
-            checker=self.name,
-            verdict=outcome.verdict,
-            confidence=round(outcome.confidence, 3),
-            reasoning=outcome.reasoning,
-            category=outcome.category,
-            proof=outcome.proof,
-            evidence=evidence,
-        )
 
-
-def _nothing_against(reasoning: str) -> _Outcome:
-    return _Outcome(Verdict.COMPLETE, None, 0.9, reasoning, proof=False)
+def _nothing_against(reasoning: str) -> Conclusion:
+    return Conclusion(Verdict.COMPLETE, 0.9, reasoning, proof=False)
 
 
 def _label(action: Action) -> ExpectedText | None:

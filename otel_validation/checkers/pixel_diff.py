@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from otel_validation.errors import UnplacedError
 from otel_validation.validation.matrix import kind_of
 from otel_validation.validation.place import guess_scale, place_of
 from otel_validation.validation.screens import Unusable, screens_of
-from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
+from otel_validation.validation.verdict import Conclusion, FailureCategory, Finding, Verdict
 from otel_validation.vision.change import Change, Kind, compare
 from otel_validation.vision.loading import Loading, loading
 
@@ -45,14 +44,6 @@ class Expected(StrEnum):
 
 DEFAULTS: dict[str, Expected] = {"verify_screen": Expected.NONE, "wait": Expected.ANY}
 """What a type of action does to the screen unless the action says so; every other type changes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    verdict: Verdict
-    confidence: float
-    reasoning: str
-    category: FailureCategory | None = None
 
 
 class PixelDiffChecker:
@@ -97,15 +88,8 @@ class PixelDiffChecker:
         place = None if expected is Expected.NONE else click
         change = compare(screens.before, screens.after, click=place, scale=scale)
         waiting = loading(change, scale=scale)
-        outcome = _judge(change, waiting, expected, fills=kind_of(subject.action) in FILLING and click is not None)
-        return Finding(
-            checker=self.name,
-            verdict=outcome.verdict,
-            confidence=outcome.confidence,
-            reasoning=outcome.reasoning,
-            category=outcome.category,
-            evidence={**evidence, **_evidence(change, waiting, click)},
-        )
+        conclusion = _judge(change, waiting, expected, fills=kind_of(subject.action) in FILLING and click is not None)
+        return conclusion.finding(self.name, {**evidence, **_evidence(change, waiting, click)})
 
 
 def expected_change(action: Action) -> Expected:
@@ -134,11 +118,11 @@ def _click(subject: Subject, frame: Frame) -> tuple[tuple[int, int] | None, floa
     return (place.x, place.y), place.scale
 
 
-def _judge(change: Change, waiting: Loading | None, expected: Expected, *, fills: bool) -> _Outcome:
+def _judge(change: Change, waiting: Loading | None, expected: Expected, *, fills: bool) -> Conclusion:
     if waiting is not None:
-        return _Outcome(Verdict.CONTINUE, LOADING, waiting.value, FailureCategory.UI_LOADING)
+        return Conclusion(Verdict.CONTINUE, LOADING, waiting.value, FailureCategory.UI_LOADING)
     if expected is Expected.ANY:
-        return _Outcome(Verdict.COMPLETE, SETTLED, "the page has settled")
+        return Conclusion(Verdict.COMPLETE, SETTLED, "the page has settled")
     changes, panels = change.of(Kind.CHANGE, Kind.RING), change.of(Kind.PANEL)
     if expected is Expected.NONE:
         return _nothing_expected(change, disturbed=bool(changes), notified=bool(panels))
@@ -146,27 +130,27 @@ def _judge(change: Change, waiting: Loading | None, expected: Expected, *, fills
         return _changed(near=any(region.near for region in changes), fills=fills)
     if panels:
         reason = "nothing changed but a notification in a corner of the screen"
-        return _Outcome(Verdict.CONTINUE, NOTIFIED, reason, FailureCategory.NO_VISUAL_CHANGE)
-    return _Outcome(Verdict.CONTINUE, _sure(change), _quiet(change), FailureCategory.NO_VISUAL_CHANGE)
+        return Conclusion(Verdict.CONTINUE, NOTIFIED, reason, FailureCategory.NO_VISUAL_CHANGE)
+    return Conclusion(Verdict.CONTINUE, _sure(change), _quiet(change), FailureCategory.NO_VISUAL_CHANGE)
 
 
-def _changed(*, near: bool, fills: bool) -> _Outcome:
+def _changed(*, near: bool, fills: bool) -> Conclusion:
     if near:
-        return _Outcome(Verdict.COMPLETE, LOCAL, "something changed near the click")
+        return Conclusion(Verdict.COMPLETE, LOCAL, "something changed near the click")
     if fills:
         reason = "something changed, but not in the field that was filled"
-        return _Outcome(Verdict.CONTINUE, NOTIFIED, reason, FailureCategory.NO_VISUAL_CHANGE)
-    return _Outcome(Verdict.COMPLETE, ANYWHERE, "something changed on the screen")
+        return Conclusion(Verdict.CONTINUE, NOTIFIED, reason, FailureCategory.NO_VISUAL_CHANGE)
+    return Conclusion(Verdict.COMPLETE, ANYWHERE, "something changed on the screen")
 
 
-def _nothing_expected(change: Change, *, disturbed: bool, notified: bool) -> _Outcome:
+def _nothing_expected(change: Change, *, disturbed: bool, notified: bool) -> Conclusion:
     if disturbed:
         reason = "the screen changed, and nothing should have"
-        return _Outcome(Verdict.CONTINUE, DISTURBED, reason, FailureCategory.UNKNOWN)
+        return Conclusion(Verdict.CONTINUE, DISTURBED, reason, FailureCategory.UNKNOWN)
     if notified:
         reason = "an unexpected notification appeared in a corner of the screen"
-        return _Outcome(Verdict.CONTINUE, DISTURBED, reason, FailureCategory.UNEXPECTED_DIALOG)
-    return _Outcome(Verdict.COMPLETE, _sure(change), _quiet(change))
+        return Conclusion(Verdict.CONTINUE, DISTURBED, reason, FailureCategory.UNEXPECTED_DIALOG)
+    return Conclusion(Verdict.COMPLETE, _sure(change), _quiet(change))
 
 
 def _sure(change: Change) -> float:

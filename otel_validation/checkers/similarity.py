@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from otel_validation.errors import ImageError, UnplacedError
@@ -11,7 +10,7 @@ from otel_validation.validation.anchor import anchor_image, anchor_text
 from otel_validation.validation.matrix import kind_of
 from otel_validation.validation.place import guess_scale, place_of
 from otel_validation.validation.screens import Unusable, screens_of
-from otel_validation.validation.verdict import FailureCategory, Finding, Verdict
+from otel_validation.validation.verdict import Conclusion, FailureCategory, Finding, Verdict
 from otel_validation.vision.change import Change, Kind, compare
 from otel_validation.vision.likeness import (
     Match,
@@ -58,15 +57,6 @@ SCREEN_SAME, SCREEN_BITS = 0.85, 10
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
-    verdict: Verdict
-    confidence: float
-    reasoning: str
-    category: FailureCategory | None = None
-    evidence: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class _Scene:
     """The screens, the one that is judged, and where the action went on it (None: it has no place)."""
 
@@ -110,7 +100,7 @@ class SimilarityChecker:
         if anchor_text(subject.action) is not None:
             return report.has_screenshot
         both = report.screenshot_before is not None and report.screenshot_after is not None
-        return _kind(subject.action) in SCROLLING and both
+        return kind_of(subject.action) in SCROLLING and both
 
     def check(self, subject: Subject) -> Finding:
         """Judge one action; see the class for the rules and the evidence."""
@@ -125,33 +115,26 @@ class SimilarityChecker:
             return Unusable(FailureCategory.IMAGE_INVALID, reason).finding(self.name)
         except UnplacedError as error:
             return Unusable(FailureCategory.UNKNOWN, error.reason).finding(self.name)
-        outcome = None if scene is None else self._judge(subject.action, scene, anchor)
-        if scene is None or outcome is None:
+        conclusion = None if scene is None else self._judge(subject.action, scene, anchor)
+        if scene is None or conclusion is None:
             return Unusable(FailureCategory.UNKNOWN, "there is nothing to compare").finding(self.name)
-        return Finding(
-            checker=self.name,
-            verdict=outcome.verdict,
-            confidence=round(outcome.confidence, 3),
-            reasoning=outcome.reasoning,
-            category=outcome.category,
-            evidence={**_measures(scene), **outcome.evidence},
-        )
+        return conclusion.finding(self.name, _measures(scene))
 
-    def _judge(self, action: Action, scene: _Scene, anchor: Frame | None) -> _Outcome | None:
+    def _judge(self, action: Action, scene: _Scene, anchor: Frame | None) -> Conclusion | None:
         if anchor is not None and not shows_something(anchor.crop((0, 0, *anchor.size))):
             return None
-        if _kind(action) in SCROLLING:
+        if kind_of(action) in SCROLLING:
             return _scrolled(scene, anchor)
         if anchor is None:
             return None
         if _is_whole(anchor, scene.judged):
             return _same_screen(scene.judged, anchor)
         pixels = anchor.crop((0, 0, *anchor.size))
-        if scene.click is None or _kind(action) in WATCHING:
+        if scene.click is None or kind_of(action) in WATCHING:
             return _anywhere(scene.judged, pixels)
         return self._at_click(scene.judged, scene.click, pixels)
 
-    def _at_click(self, frame: Frame, click: tuple[int, int], anchor: Pixels) -> _Outcome:
+    def _at_click(self, frame: Frame, click: tuple[int, int], anchor: Pixels) -> Conclusion:
         here = match_at(frame, anchor, click)
         elsewhere = [match for match in matches_on(frame, anchor) if match.score >= ELSEWHERE and _apart(match, here)]
         evidence: dict[str, Any] = {
@@ -161,28 +144,24 @@ class SimilarityChecker:
         score = 0.0 if here is None else here.score
         if score >= SAME:
             confidence = COMMON if elsewhere else FOUND[0] + (FOUND[1] - FOUND[0]) * (score - SAME) / (1 - SAME)
-            return _Outcome(Verdict.COMPLETE, confidence, "the anchor is where the click went", None, evidence)
+            return Conclusion(Verdict.COMPLETE, confidence, "the anchor is where the click went", None, evidence)
         if elsewhere and score < OTHER:
             reason = "the anchor is somewhere else, and something else is where the click went"
             confidence = MISPLACED[score < CLEARLY_OTHER]
-            return _Outcome(Verdict.TERMINATE, confidence, reason, FailureCategory.WRONG_TARGET, evidence)
+            return Conclusion(Verdict.TERMINATE, confidence, reason, FailureCategory.WRONG_TARGET, evidence)
         if here is not None and not elsewhere and self._encoder is not None:
             evidence["encoder"] = told = _encoded(self._encoder, frame, anchor, here)
             if told["here"] >= LIKE and told["here"] - told["beside"] >= AHEAD:
                 reason = "the encoder finds the anchor where the click went"
-                return _Outcome(Verdict.COMPLETE, ENCODED, reason, None, evidence)
+                return Conclusion(Verdict.COMPLETE, ENCODED, reason, None, evidence)
         reason = "the anchor is not clearly where the click went"
-        return _Outcome(Verdict.CONTINUE, UNSURE, reason, FailureCategory.UNKNOWN, evidence)
-
-
-def _kind(action: Action) -> str:
-    return kind_of(action)
+        return Conclusion(Verdict.CONTINUE, UNSURE, reason, FailureCategory.UNKNOWN, evidence)
 
 
 def _scene(subject: Subject, screens: Screens) -> _Scene | None:
     """The screen to judge: for a click the one that it met, for everything else the one after it."""
     first, last = screens.before or screens.after, screens.after or screens.before
-    watching = _kind(subject.action) in SCROLLING | WATCHING
+    watching = kind_of(subject.action) in SCROLLING | WATCHING
     judged = last if watching else first
     if judged is None:
         return None
@@ -198,30 +177,30 @@ def _scene(subject: Subject, screens: Screens) -> _Scene | None:
     return _Scene(screens.before, screens.after, judged, (place.x, place.y), place.scale)
 
 
-def _anywhere(frame: Frame, anchor: Pixels) -> _Outcome:
+def _anywhere(frame: Frame, anchor: Pixels) -> Conclusion:
     found = matches_on(frame, anchor)
     best = found[0] if found else None
     evidence = {"anchor": None if best is None else _shown(best), "elsewhere": [_shown(match) for match in found[1:]]}
     if best is not None and best.score >= ELSEWHERE:
-        return _Outcome(Verdict.COMPLETE, FOUND[1], "the anchor is on the screen", None, evidence)
+        return Conclusion(Verdict.COMPLETE, FOUND[1], "the anchor is on the screen", None, evidence)
     reason = "the anchor is nowhere on the screen"
-    return _Outcome(Verdict.CONTINUE, NOWHERE, reason, FailureCategory.UNKNOWN, evidence)
+    return Conclusion(Verdict.CONTINUE, NOWHERE, reason, FailureCategory.UNKNOWN, evidence)
 
 
-def _same_screen(frame: Frame, anchor: Frame) -> _Outcome:
+def _same_screen(frame: Frame, anchor: Frame) -> Conclusion:
     """Whether the screen looks like a picture of a screen, at any size."""
     one, two = (fitted(_grey(screen), SCREEN_SIDE) for screen in (frame, anchor))
     height, width = min(one.shape[0], two.shape[0]), min(one.shape[1], two.shape[1])
     measures = _compared(one[:height, :width], two[:height, :width])
     if measures is None:
-        return _Outcome(Verdict.CONTINUE, UNSURE, "the screen is too small to compare", FailureCategory.UNKNOWN)
+        return Conclusion(Verdict.CONTINUE, UNSURE, "the screen is too small to compare", FailureCategory.UNKNOWN)
     if measures["ssim"] >= SCREEN_SAME and measures["hash_distance"] <= SCREEN_BITS:
-        return _Outcome(Verdict.COMPLETE, FOUND[1], "the screen looks like the anchor", None, {"reference": measures})
+        return Conclusion(Verdict.COMPLETE, FOUND[1], "the screen looks like the anchor", None, {"reference": measures})
     reason = "the screen does not look like the anchor"
-    return _Outcome(Verdict.CONTINUE, NOWHERE, reason, FailureCategory.UNKNOWN, {"reference": measures})
+    return Conclusion(Verdict.CONTINUE, NOWHERE, reason, FailureCategory.UNKNOWN, {"reference": measures})
 
 
-def _scrolled(scene: _Scene, anchor: Frame | None) -> _Outcome | None:
+def _scrolled(scene: _Scene, anchor: Frame | None) -> Conclusion | None:
     if anchor is not None:
         visible = _anywhere(scene.judged, anchor.crop((0, 0, *anchor.size)))
         if visible.verdict is Verdict.COMPLETE:
@@ -231,22 +210,22 @@ def _scrolled(scene: _Scene, anchor: Frame | None) -> _Outcome | None:
     change = compare(scene.before, scene.after, click=scene.click, scale=scene.scale)
     waiting = loading(change, scale=scene.scale)
     if waiting is not None:
-        return _Outcome(Verdict.CONTINUE, WAITING, waiting.value, FailureCategory.UI_LOADING)
+        return Conclusion(Verdict.CONTINUE, WAITING, waiting.value, FailureCategory.UI_LOADING)
     box = _changed_area(change)
     if box is None:
-        return _Outcome(Verdict.CONTINUE, STILL, "nothing moved", FailureCategory.NO_VISUAL_CHANGE)
+        return Conclusion(Verdict.CONTINUE, STILL, "nothing moved", FailureCategory.NO_VISUAL_CHANGE)
     moved = content_shift(scene.before, scene.after, box, scale=scene.scale)
     if moved is None:
         reason = "the content changed, and shares nothing with what was there"
-        return _Outcome(Verdict.COMPLETE, REPLACED, reason)
+        return Conclusion(Verdict.COMPLETE, REPLACED, reason)
     return _moved(moved, box, scene.click)
 
 
-def _moved(moved: Shift, box: PixelBox, click: tuple[int, int] | None) -> _Outcome:
+def _moved(moved: Shift, box: PixelBox, click: tuple[int, int] | None) -> Conclusion:
     evidence = {"moved": [moved.dx, moved.dy]}
     if click is not None and not (box[0] <= click[0] < box[2] and box[1] <= click[1] < box[3]):
-        return _Outcome(Verdict.COMPLETE, REPLACED, "content moved, but not under the pointer", None, evidence)
-    return _Outcome(Verdict.COMPLETE, MOVED, "the content moved", None, evidence)
+        return Conclusion(Verdict.COMPLETE, REPLACED, "content moved, but not under the pointer", None, evidence)
+    return Conclusion(Verdict.COMPLETE, MOVED, "the content moved", None, evidence)
 
 
 def _changed_area(change: Change) -> PixelBox | None:

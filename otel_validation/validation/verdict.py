@@ -66,6 +66,30 @@ class Finding:
     evidence: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
 
 
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What a checker's rule says, before the checker puts its name and all its evidence to it."""
+
+    verdict: Verdict
+    confidence: float
+    reasoning: str
+    category: FailureCategory | None = None
+    evidence: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
+    proof: bool = True
+
+    def finding(self, checker: str, evidence: Mapping[str, Any] = NOTHING) -> Finding:
+        """As a finding of `checker`, with this evidence and the conclusion's own, which goes first."""
+        return Finding(
+            checker=checker,
+            verdict=self.verdict,
+            confidence=round(self.confidence, 3),
+            reasoning=self.reasoning,
+            category=self.category,
+            proof=self.proof,
+            evidence={**evidence, **self.evidence},
+        )
+
+
 def abstention(checker: str, reasoning: str, evidence: Mapping[str, Any]) -> Finding:
     """What a checker finds that cannot tell: it counts for nothing."""
     return Finding(
