@@ -171,5 +171,16 @@ def subject(before, after, at=None, *, kind="click", payload=None, given=None, *
     )
 
 
+def desks(screen, things, first=()):
+    """The desk before and after `things` were done to it; `screen` is its size, scale and whether it is dark."""
+    size, scale, dark = screen
+    before, after = Desk(size, scale, dark=dark), Desk(size, scale, dark=dark)
+    for thing in first:
+        thing(before)
+    for thing in things:
+        thing(after)
+    return before, after
+
+
 def large_font(size):
     return ImageFont.load_default(size)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
-from pixels_kit import BLUE, BUTTON, CHECKBOX, FIELD, SIZE, TAB, Desk, jpeg
+from pixels_kit import BLUE, BUTTON, CHECKBOX, FIELD, SIZE, TAB, Desk, desks, jpeg
 
 from otel_validation.vision.change import Change, Kind, compare
 from otel_validation.vision.image import Frame
@@ -42,12 +42,7 @@ REAL = {
 
 
 def pair(screen, coding, *things, first=()):
-    size, scale, dark = SCREENS[screen]
-    before, after = Desk(size, scale, dark=dark), Desk(size, scale, dark=dark)
-    for thing in first:
-        thing(before)
-    for thing in things:
-        thing(after)
+    before, after = desks(SCREENS[screen], things, first)
     one, two = CODINGS[coding](before.image, after.image)
     return Frame(one), Frame(two), before
 

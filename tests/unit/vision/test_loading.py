@@ -2,7 +2,7 @@
 
 import pytest
 from PIL import Image
-from pixels_kit import BLUE, BUTTON, LINE, SIZE, Desk, jpeg
+from pixels_kit import BLUE, BUTTON, LINE, SIZE, desks, jpeg
 
 from otel_validation.vision.change import Kind, compare
 from otel_validation.vision.image import Frame
@@ -65,14 +65,10 @@ THERE = {
 
 
 def judged(screen, things, *, coding=lambda image: image, click=BUTTON, first=()):
-    size, scale, dark = SCREENS[screen]
-    before, after = Desk(size, scale, dark=dark), Desk(size, scale, dark=dark)
-    for thing in first:
-        thing(before)
-    for thing in things:
-        thing(after)
-    change = compare(Frame(coding(before.image)), Frame(coding(after.image)), click=before.at(click), scale=scale)
-    return loading(change, scale=scale), change
+    before, after = desks(SCREENS[screen], things, first)
+    one, two = Frame(coding(before.image)), Frame(coding(after.image))
+    change = compare(one, two, click=before.at(click), scale=before.scale)
+    return loading(change, scale=before.scale), change
 
 
 @pytest.mark.parametrize("name", WAITING)
