@@ -33,6 +33,8 @@ CLOCK_ROWS = 300
 """Rows looked at for the clock: its digits are large, and its colon's dots still two rows high."""
 DIGIT_HEIGHTS = (0.045, 0.3)
 """Height of a lock screen's digits in parts of the screen's: several times that of any text of an application."""
+DIGIT_WIDTHS = (0.08, 0.3)
+"""Width of each digit in parts of its height at least, and of the widest: the sides of a box are no digits."""
 DIGIT_SLACK = 0.15
 DIGITS = (3, 4)
 CLOCK_INK = 50
@@ -128,7 +130,8 @@ def _shows_large_clock(frame: Frame, ground: int) -> bool:
         return False
     parts = [_Part(int(x), int(y), int(w), int(h)) for x, y, w, h, _ in stats[1:count]]
     low, high = (share * grey.shape[0] for share in DIGIT_HEIGHTS)
-    digits = [part for part in parts if low <= part.height <= high and part.width <= part.height]
+    least, _ = DIGIT_WIDTHS
+    digits = [part for part in parts if low <= part.height <= high and least * part.height <= part.width <= part.height]
     return any(_is_time(first, digits, parts) for first in digits)
 
 
@@ -141,7 +144,7 @@ def _is_time(first: _Part, digits: list[_Part], parts: list[_Part]) -> bool:
         and abs(part.height - first.height) <= slack
         and abs(part.x - first.x) <= 5 * first.height
     ]
-    if len(row) not in DIGITS:
+    if len(row) not in DIGITS or all(part.width < DIGIT_WIDTHS[1] * part.height for part in row):
         return False
     left, right = min(part.x for part in row), max(part.x + part.width for part in row)
     dots = [

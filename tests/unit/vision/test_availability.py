@@ -64,6 +64,16 @@ def test_a_lock_screen_shows_the_time_in_huge_digits(ground):
     assert state(image) is Unavailable.LOCKED
 
 
+def test_the_sides_of_boxes_are_no_digits_of_a_clock():
+    image = Image.new("RGB", (1600, 900), (42, 42, 46))
+    draw = ImageDraw.Draw(image)
+    for x in (238, 654, 1102):
+        draw.line((x, 92, x, 224), fill=(130, 130, 135), width=2)
+    for y in (120, 160):
+        draw.ellipse((400, y, 410, y + 10), fill="white")
+    assert state(image) is None
+
+
 def test_large_text_that_is_no_time_and_a_small_clock_are_not_a_lock_screen():
     assert state(locked(time="1432")) is None
     assert state(locked(time="Dossier")) is None
