@@ -126,15 +126,18 @@ def around_click(labels: list[TextBox], click: Point, pixels: Pixels) -> TextBox
 
 
 def stacked(label: TextBox, labels: list[TextBox], expected: ExpectedText) -> TextBox | None:
-    """The label of several lines that `label` belongs to and that reads `expected`; None where there is none."""
+    """The label of several lines that `label` belongs to and that reads `expected`; None where there is none.
+
+    One that reads so without `label` is another label beside it.
+    """
     column = sorted((other for other in labels if _aligned(label, other)), key=lambda other: other.box[1])
     at = column.index(label)
     for count in range(2, MOST_LINES + 1):
         for first in range(max(0, at - count + 1), at + 1):
             lines = column[first : first + count]
             if len(lines) == count and _close(lines):
-                joined = _join(lines)
-                if expected.match(joined.text).accepted:
+                joined, rest = _join(lines), _join([line for line in lines if line is not label])
+                if expected.match(joined.text).accepted and not expected.match(rest.text).accepted:
                     return joined
     return None
 

@@ -275,7 +275,9 @@ def _approximate(want: Form, got: Form) -> MatchKind:
     words = WORDS.findall(got.folded)
     if alike:
         return MatchKind.UNSURE if any(map(is_number, words)) else MatchKind.CONFUSABLE
-    return _words_alike(WORDS.findall(want.folded), words)
+    kind = _words_alike(WORDS.findall(want.folded), words)
+    # two edits may be a number: "Lit 12" is not "Lit"
+    return MatchKind.UNSURE if kind is MatchKind.FUZZY and any(map(is_number, words)) else kind
 
 
 def is_number(word: str) -> bool:

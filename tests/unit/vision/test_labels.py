@@ -107,6 +107,11 @@ def test_lines_of_one_column_make_a_label_in_order():
     assert stacked(first, [first, line("patient", (10, 90, 80, 110))], ExpectedText(("Dossier du patient",))) is None
 
 
+def test_a_label_beside_the_expected_one_is_no_line_of_it():
+    expected, other = line("Hospitalisations", (10, 10, 150, 30)), line("le", (10, 34, 30, 54))
+    assert stacked(other, [expected, other], ExpectedText(("Hospitalisations",))) is None
+
+
 def inked(*parts, height=60):
     """White pixels with grey or coloured stripes (x0, x1, colour) on the rows of a line at 20..40."""
     pixels = np.full((height, 400, 3), 255, np.uint8)

@@ -165,6 +165,11 @@ def test_in_short_words_letters_that_run_together_make_another_word():
     assert not match("corne", "come").accepted
 
 
+@pytest.mark.parametrize("seen", ["Hospitalisations 17", "e.durand@chu-lyon.fr 17"])
+def test_a_number_more_is_no_misreading(seen):
+    assert not match(seen.removesuffix("17").strip(), seen).accepted
+
+
 def test_letters_of_another_script_that_look_latin_are_look_alikes():
     assert match("Cocher", "\u0421\u043e\u0441her").kind is MatchKind.CONFUSABLE
     assert match("Annuler", "\u0391nnuler").kind is MatchKind.CONFUSABLE
