@@ -22,6 +22,8 @@ CLOCK_WIDTH = 260
 """The clock lies within this distance of the bar's end (one clock, tray icons, a show-desktop edge)."""
 BORDER_SLACK = 9
 """A bar's border lies within this distance of where its clock says."""
+BLANK_ROWS, BORDER_OFF = 4, 3
+"""So many blank rows stand above a bar that has no border, which is known to within the second."""
 SIDE_WIDTH, SIDE_CLOCK = 100, 90
 """No bar along a side is wider than this; its clock lies so near to its lower end."""
 CLOCK = re.compile(r"(?<!\d)[0-2]?\d[:.h][0-5]\d(?!\d)")
@@ -42,6 +44,27 @@ class Bars:
         if min(click[0], frame.width - 1 - click[0]) < SIDE_WIDTH * scale:
             return Surface.TASKBAR if self._is_side_bar(frame, click[0], scale) else None
         return None
+
+    def suspect(self, frame: Frame, click: tuple[int, int], scale: float) -> Surface | None:
+        """The bar along the lower edge that has no border, and no ground of its own, by its clock and by the blank rows
+        that part it from what lies above. A page may end in a line with a time, too: see `suspects`.
+        """
+        deep, wide = BAR_HEIGHT * scale, CLOCK_WIDTH * scale
+        side = float(frame.height)
+        if click[1] < side - deep:
+            return None
+        strip = strip_of(frame, side - deep, side, scale)
+        blank = np.ptp(strip.pixels, axis=1) < FLAT_PASSES[0]
+        if not blank[: max(1, int(click[1] / scale - strip.top))].any():
+            return None
+        x0, y0 = frame.width - wide, side - deep
+        centre = clock_centre(self._engine.read(frame.crop((x0, y0, frame.width, side))))
+        if centre is None:
+            return None
+        border = 2 * (centre + y0) - side
+        row = round(border / scale - strip.top) - BORDER_OFF
+        parted = blank[max(0, row - BLANK_ROWS) : max(0, row)]
+        return Surface.TASKBAR if border <= click[1] and parted.size and parted.all() else None
 
     def _is_bar(self, frame: Frame, y: int, scale: float, *, bottom: bool) -> bool:
         """Whether a bar with a clock lies along the edge of the screen and holds row `y`: a clock at its right end, or

@@ -1,4 +1,4 @@
-"""The browser's own context menu, and the desktop's: a column of commands, one a row, all beginning at one x.
+"""The browser's own menus, and the desktop's: a column of commands, one a row, all beginning at one x.
 
 It stands anywhere, often with no border that could be seen (white on white), so its rows are its structure. An
 application draws such menus too, with the same "Copy" and "Print". Only commands that no page can offer tell the
@@ -8,8 +8,10 @@ browser's: its tools, and what it does with links and pictures.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from rapidfuzz import process
@@ -21,48 +23,15 @@ from otel_validation.vision.text import ONE_EDIT_MIN, TWO_EDITS_MIN, compact, fo
 
 if TYPE_CHECKING:
     from otel_validation.vision.image import Frame
-    from otel_validation.vision.ocr.engine import OcrEngine, TextBox
+    from otel_validation.vision.ocr.engine import Box, OcrEngine, TextBox
 
-OWN = """
-inspect; inspect element; inspect accessibility properties; view page source; view frame source; save image as;
-save link as; save video as; save audio as; save frame as; save page as; open image in new tab; open video in new tab;
-open link in new tab; open link in new window; open link in split screen; open link as; copy image address;
-copy image link; copy video address; copy link address; copy link location; copy email address; create qr code;
-create qr code for this page; create qr code for this image; set image as desktop background; set as desktop background;
-add to collections; take screenshot; web capture; web select; search image with google lens;
-search with google lens; search the web for image; display settings; personalize; personalise; change background;
-change desktop background;
-inspecter; examiner l'element; inspecter les proprietes d'accessibilite; code source de la page;
-afficher le code source de la page; code source du cadre; enregistrer l'image sous; enregistrer le lien sous;
-enregistrer la cible du lien sous; enregistrer la video sous; enregistrer le cadre sous;
-ouvrir l'image dans un nouvel onglet; ouvrir la video dans un nouvel onglet; ouvrir le lien dans un nouvel onglet;
-ouvrir le lien dans une nouvelle fenetre; ouvrir le lien dans un ecran partage; copier l'adresse du lien;
-copier l'adresse de l'image; copier le lien de l'image; copier l'adresse de la video; copier l'adresse e-mail;
-creer un code qr; creer un code qr pour cette page; creer un code qr pour cette image; definir comme fond d'ecran;
-definir l'image comme fond d'ecran; ajouter aux collections; effectuer une capture d'ecran; capture d'ecran;
-capture web; rechercher cette image avec google lens; rechercher l'image sur le web; parametres d'affichage;
-personnaliser; changer l'arriere-plan; modifier l'arriere-plan
-"""
-"""Commands that no page offers, in English and French: of Chromium and Edge, of Firefox, of desktops."""
 OWN_PATTERNS = re.compile(
     r"openlinkin.*(window|tab)"
     r"|search(google|bing|yahoo|duckduckgo|ecosia|qwant|theweb)for.*"
     r"|ouvrirlelien.*(fenetre|onglet).*"
     r"|rechercher.*(sur|avec)(google|bing|yahoo|duckduckgo|ecosia|qwant|leweb)"
 )
-"""The same where a name stands in them, folded and without spaces."""
-SHARED = """
-back; forward; reload; refresh; save as; print; cast; copy; copy link; copy image; paste; paste as plain text; cut;
-select all; undo; redo; emoji; bookmark page; bookmark link; share; email image; open in reading mode; read aloud;
-visual search; translate to english; add to favorites; add to favourites; send to your devices; properties; sort by;
-open in terminal; new folder;
-retour; precedent; suivant; avancer; actualiser; enregistrer sous; imprimer; caster; copier; copier le lien;
-copier l'image; coller; coller sans mise en forme; couper; tout selectionner; annuler; retablir; emojis; partager;
-marque-page sur la page; marque-page sur le lien; envoyer l'image par e-mail; ouvrir en mode lecture;
-lecture a voix haute; lire a haute voix; recherche visuelle; traduire en francais; ajouter aux favoris;
-envoyer a vos appareils; proprietes; trier par; ouvrir dans un terminal; nouveau dossier
-"""
-"""Commands that an application's menu may have as well."""
+"""Commands that no page offers and in which a name stands, folded and without spaces."""
 LEAST_ROWS, LEAST_OWN = 3, 1
 """So many rows that hold a command make a menu, with so many of the browser's own among them."""
 SHARE = 0.5
@@ -72,8 +41,9 @@ BAND_STEP, MOST_BANDS = 72.0, 6
 longest context menu is 800 high.
 """
 SAME_ROW = 12.0
-BEFORE, BEHIND = 48.0, 320.0
+BEFORE, BEHIND = 48.0, 350.0
 """How far left of its rows' beginning (their icons), and right of it, the column is read."""
+WORD = 3
 ALIGNED = 8.0
 """The rows begin within so many pixels, as OCR places them."""
 PITCH = 84.0
@@ -84,11 +54,13 @@ MARGIN_LEFT = 64.0
 """The menu reaches so far over its texts, for its icons."""
 
 
-def _phrases(text: str) -> list[str]:
-    return [compact(fold(phrase)) for phrase in text.split(";")]
+def _phrases(kind: str) -> list[str]:
+    return [compact(fold(phrase)) for language in COMMANDS[kind].values() for phrase in language]
 
 
-OWN_PHRASES, SHARED_PHRASES = _phrases(OWN), _phrases(SHARED)
+COMMANDS = tomllib.loads(files("otel_validation.vision.surfaces").joinpath("commands.toml").read_text("utf-8"))
+OWN_PHRASES, SHARED_PHRASES = _phrases("own"), _phrases("shared")
+"""Commands of `commands.toml` that no page offers, and those that an application's menu may have as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +89,17 @@ class ContextMenu:
     def holds(self, frame: Frame, click: tuple[int, int], scale: float, near: Sequence[TextBox]) -> bool:
         """Whether `click` (pixels) is in such a menu, on a screen drawn at `scale`.
 
-        `near` are the labels that were read around it, in pixels. More of a column is read only where they look like
-        such commands, and as far as they go on.
+        `near` are the labels that were read around it, in pixels. Where none of them is under it, its row may begin
+        further to the left. More of a column is read only where they look like such commands, and as far as they go on.
         """
+        x, y = click[0] / scale, click[1] / scale
         rows = _rows(near, scale)
+        if not _columns(rows) and not _is_on_word(click, near):
+            rows = self._read(frame, (x - BEHIND, y - 2 * RADIUS, x, y + 2 * RADIUS), scale)
         return any(
-            self._is_menu(frame, (x, click[1] / scale), scale, [row for row in rows if abs(row.x - x) <= ALIGNED])
-            for x in _columns(rows)
-            if -MARGIN_LEFT <= click[0] / scale - x <= BEHIND
+            self._is_menu(frame, (column, y), scale, [row for row in rows if abs(row.x - column) <= ALIGNED])
+            for column in _columns(rows)
+            if -MARGIN_LEFT <= x - column <= BEHIND
         )
 
     def _is_menu(self, frame: Frame, at: tuple[float, float], scale: float, rows: list[_Row]) -> bool:
@@ -144,13 +119,28 @@ class ContextMenu:
     def _band(self, frame: Frame, at: tuple[float, float], scale: float) -> list[_Row]:
         """The rows that begin at a column, around a row (both at 100 %)."""
         x, y = at
-        left, top, right, bottom = x - BEFORE, y - RADIUS, x + BEHIND, y + RADIUS
+        rows = self._read(frame, (x - BEFORE, y - RADIUS, x + BEHIND, y + RADIUS), scale)
+        return [row for row in rows if abs(row.x - x) <= ALIGNED]
+
+    def _read(self, frame: Frame, box: Box, scale: float) -> list[_Row]:
+        """The rows in a box (at 100 %)."""
+        left, top, right, bottom = box
         x0, y0, x1, y1 = frame.clip((left * scale, top * scale, right * scale, bottom * scale))
         if x1 <= x0 or y1 <= y0:
             return []
         pixels = frame.crop((x0, y0, x1, y1))
         labels = [label for line in self._engine.read(pixels) for label in split_line(line, pixels)]
-        return [row for row in _rows((label.shifted(x0, y0) for label in labels), scale) if abs(row.x - x) <= ALIGNED]
+        return _rows((label.shifted(x0, y0) for label in labels), scale)
+
+
+def _is_on_word(click: tuple[int, int], near: Sequence[TextBox]) -> bool:
+    """Whether a label of some letters is under the click: a key, a count or a mark is none."""
+    return any(
+        label.box[0] <= click[0] <= label.box[2]
+        and label.box[1] <= click[1] <= label.box[3]
+        and sum(map(str.isalpha, label.text)) >= WORD
+        for label in near
+    )
 
 
 def _rows(labels: Iterable[TextBox], scale: float) -> list[_Row]:

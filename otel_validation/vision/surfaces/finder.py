@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from otel_validation.vision.surfaces.bars import Bars
 from otel_validation.vision.surfaces.browser import COARSER, Browser
 from otel_validation.vision.surfaces.context import ContextMenu
+from otel_validation.vision.surfaces.suggestions import Suggestions
 from otel_validation.vision.surfaces.surface import Surface
 from otel_validation.vision.surfaces.suspects import suspect
 
@@ -32,6 +33,7 @@ class SurfaceFinder:
         self._bars = Bars(engine)
         self._browser = Browser(engine)
         self._menu = ContextMenu(engine)
+        self._suggestions = Suggestions(engine)
 
     def find(self, frame: Frame, click: tuple[int, int], scale: float, *, known: bool = True) -> Surface | None:
         """The surface under `click` (pixels) of a screen drawn at `scale` (1.0 is 100 %); None for the application.
@@ -62,8 +64,11 @@ class SurfaceFinder:
         """
         if self._menu.holds(frame, click, scale, near):
             return Surface.CONTEXT_MENU
+        if self._suggestions.holds(frame, click, scale, near):
+            return Surface.BROWSER_POPUP
         for factor in (1.0,) if known else (1.0, COARSER):
             surface = suspect(frame, click, scale * factor, label, larger=factor != 1.0)
+            surface = surface or self._bars.suspect(frame, click, scale * factor)
             if surface is not None:
                 return surface
         return None

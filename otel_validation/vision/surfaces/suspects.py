@@ -25,6 +25,10 @@ DEEP = 110.0
 """Launchers stand within this distance of the screen's edge (a large dock is 90 pixels high)."""
 COLOURFUL = 60
 """Levels between a pixel's strongest and weakest channel from which on it has a colour: most programs' icons have."""
+APART = 40
+"""Levels by which a launcher differs from the bar's ground in some channel."""
+COARSE, GROUNDS = 4, 3
+"""Colours are counted without so many of their lowest bits, and so many of the commonest are tried as the ground."""
 LAUNCHER_SIZES = (13, 84)
 LAUNCHERS = 4
 LAUNCHER_EVEN, LAUNCHER_APART = 0.14, 3.2
@@ -83,24 +87,47 @@ def _launchers(frame: Frame, click: tuple[int, int], scale: float) -> Surface | 
         along, across = (click[0] - x0) / scale, (click[1] - y0) / scale
         if side != "bottom":
             small, along, across = np.ascontiguousarray(small.transpose(1, 0, 2)), across, along
-        row = _even_row(_squares(small))
+        row = _launcher_row(small, across)
         if row is None:
-            continue
-        top, bottom = min(s[1] for s in row), max(s[3] for s in row)
-        if not top - AROUND <= across <= bottom + AROUND:
             continue
         apart = (row[-1][0] - row[0][0]) / (len(row) - 1)
         grey = cv2.cvtColor(small, cv2.COLOR_RGB2GRAY).astype(np.uint8, copy=False)
-        if side == "bottom" and (edge_rows(grey) < top).any():
+        if side == "bottom" and (edge_rows(grey) < min(square[1] for square in row)).any():
             return Surface.TASKBAR
         if row[0][0] - apart <= along <= row[-1][2] + apart:
             return Surface.DOCK
     return None
 
 
-def _squares(pixels: npt.NDArray[np.uint8]) -> list[tuple[int, int, int, int]]:
-    """Colourful, roughly square areas: x0, y0, x1, y1, from left to right."""
-    colour = (pixels.max(axis=2).astype(np.int16) - pixels.min(axis=2) >= COLOURFUL).astype(np.uint8)
+def _launcher_row(pixels: npt.NDArray[np.uint8], across: float) -> list[tuple[int, int, int, int]] | None:
+    """The row of launchers that row `across` of the band is in: colourful ones, or what stands out on a ground of one
+    colour, since a desktop's own picture is colourful, too.
+    """
+    colours = pixels.astype(np.int16)
+    colourful = colours.max(axis=2) - colours.min(axis=2) >= COLOURFUL
+    for mask in (colourful, *(np.abs(colours - ground).max(axis=2) >= APART for ground in _grounds(pixels))):
+        row = _even_row(_squares(mask))
+        if row is not None:
+            top, bottom = min(square[1] for square in row), max(square[3] for square in row)
+            if top - AROUND <= across <= bottom + AROUND:
+                return row
+    return None
+
+
+def _grounds(pixels: npt.NDArray[np.uint8]) -> list[npt.NDArray[np.int16]]:
+    """The commonest colours of the band."""
+    coarse = (pixels >> COARSE).reshape(-1, 3)[::3].astype(np.int32)
+    kinds, counts = np.unique((coarse[:, 0] << 16) | (coarse[:, 1] << 8) | coarse[:, 2], return_counts=True)
+    commonest = kinds[np.argsort(counts)[::-1][:GROUNDS]]
+    middle = 1 << (COARSE - 1)
+    return [
+        np.array([kind >> 16, kind >> 8 & 255, kind & 255], np.int16) * (1 << COARSE) + middle for kind in commonest
+    ]
+
+
+def _squares(mask: npt.NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
+    """The roughly square areas of a mask: x0, y0, x1, y1, from left to right."""
+    colour = mask.astype(np.uint8)
     closed = cv2.morphologyEx(colour, cv2.MORPH_CLOSE, np.ones((5, 5), np.uint8))
     count, _, stats, _ = cv2.connectedComponentsWithStats(closed, connectivity=8)
     low, high = LAUNCHER_SIZES

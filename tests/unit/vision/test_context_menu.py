@@ -1,4 +1,4 @@
-"""The browser's context menu, and menus and lists that only share some of its words."""
+"""The browser's own menus, and menus and lists that only share some of its words."""
 
 import pytest
 from PIL import Image, ImageDraw, ImageFont
@@ -16,7 +16,9 @@ IMAGE_MENU = (
     None,
     "Inspecter",
 )
+MAIN_MENU = ("New tab", "New window", None, "Passwords and autofill", "History", "Downloads", "Delete browsing data...")
 APPLICATION_MENU = ("Copier", "Couper", "Coller", None, "Imprimer", "Partager")
+FILE_MENU = ("Nouvelle fenêtre", "Nouvel onglet", None, "Enregistrer sous...", "Imprimer", "Personnaliser", "Quitter")
 ROW, LINE = 30, 16
 
 
@@ -54,7 +56,8 @@ def drawn(rows, *, at=(420, 260), scale=1.0, ground="white", ink="#202020", outl
     ids=["borderless", "light", "dark"],
 )
 @pytest.mark.parametrize(
-    ("rows", "clicked"), [(PAGE_MENU, "Print..."), (PAGE_MENU, "Inspect"), (IMAGE_MENU, "Copier l'image")]
+    ("rows", "clicked"),
+    [(PAGE_MENU, "Print..."), (PAGE_MENU, "Inspect"), (IMAGE_MENU, "Copier l'image"), (MAIN_MENU, "History")],
 )
 def test_the_browsers_own_menu_is_the_wrong_application(checker, rows, clicked, look, scale):
     image, places = drawn(rows, scale=scale, **look)
@@ -64,14 +67,20 @@ def test_the_browsers_own_menu_is_the_wrong_application(checker, rows, clicked, 
     assert finding.evidence["surface"] == "context_menu"
 
 
+def test_a_click_at_the_end_of_a_row_is_in_the_menu_too(checker):
+    image, places = drawn(MAIN_MENU, outline="#c8c8c8")
+    finding = checker.check(subject(image, (720, places["History"][1]), "Imagerie"))
+    assert finding.evidence["surface"] == "context_menu"
+
+
 def test_a_command_of_it_that_was_expected_is_complete(checker):
     image, places = drawn(PAGE_MENU)
     assert checker.check(subject(image, places["Inspect"], "Inspect")).verdict is Verdict.COMPLETE
 
 
-@pytest.mark.parametrize("clicked", ["Copier", "Imprimer"])
-def test_an_applications_menu_is_the_application(checker, clicked):
-    image, places = drawn(APPLICATION_MENU, outline="#c8c8c8")
+@pytest.mark.parametrize(("rows", "clicked"), [(APPLICATION_MENU, "Imprimer"), (FILE_MENU, "Enregistrer sous...")])
+def test_an_applications_menu_is_the_application(checker, rows, clicked):
+    image, places = drawn(rows, outline="#c8c8c8")
     finding = checker.check(subject(image, places[clicked], "Imagerie"))
     assert (finding.verdict, finding.category) == (Verdict.TERMINATE, FailureCategory.WRONG_TARGET)
 
