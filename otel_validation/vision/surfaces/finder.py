@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from otel_validation.vision.surfaces.bars import Bars
 from otel_validation.vision.surfaces.browser import COARSER, Browser
-from otel_validation.vision.surfaces.context import ContextMenu
+from otel_validation.vision.surfaces.menus import Menus
 from otel_validation.vision.surfaces.suggestions import Suggestions
 from otel_validation.vision.surfaces.surface import Surface
 from otel_validation.vision.surfaces.suspects import suspect
@@ -32,7 +32,7 @@ class SurfaceFinder:
     def __init__(self, engine: OcrEngine) -> None:
         self._bars = Bars(engine)
         self._browser = Browser(engine)
-        self._menu = ContextMenu(engine)
+        self._menus = Menus(engine)
         self._suggestions = Suggestions(engine)
 
     def find(self, frame: Frame, click: tuple[int, int], scale: float, *, known: bool = True) -> Surface | None:
@@ -57,13 +57,13 @@ class SurfaceFinder:
         near: Sequence[TextBox] = (),
         known: bool = True,
     ) -> Surface | None:
-        """As `find`, by looks (see `suspects`) or by the commands of a menu (see `context`): for a click whose expected
+        """As `find`, by looks (see `suspects`) or by the commands of a menu (see `menus`): for a click whose expected
         label is not under it.
 
         `label` is the box of the text under the click, `near` are the labels read around it, in pixels.
         """
-        if self._menu.holds(frame, click, scale, near):
-            return Surface.CONTEXT_MENU
+        if self._menus.holds(frame, click, scale, near):
+            return Surface.BROWSER_MENU
         if self._suggestions.holds(frame, click, scale, near):
             return Surface.BROWSER_POPUP
         for factor in (1.0,) if known else (1.0, COARSER):

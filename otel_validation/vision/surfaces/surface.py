@@ -12,7 +12,7 @@ class Surface(StrEnum):
     ADDRESS_BAR = "address_bar"
     BOOKMARKS_BAR = "bookmarks_bar"
     BROWSER_POPUP = "browser_popup"
-    CONTEXT_MENU = "context_menu"
+    BROWSER_MENU = "browser_menu"
     TASKBAR = "taskbar"
     MENU_BAR = "menu_bar"
     DOCK = "dock"

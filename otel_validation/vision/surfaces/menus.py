@@ -38,7 +38,7 @@ SHARE = 0.5
 """Of all rows of the menu, at least so many are known commands."""
 BAND_STEP, MOST_BANDS = 72.0, 6
 """Pixels at 100 % from one band of rows to the next, and how many are read above and under the click: a browser's
-longest context menu is 800 high.
+longest menu is 800 high.
 """
 SAME_ROW = 12.0
 BEFORE, BEHIND = 48.0, 350.0
@@ -80,8 +80,8 @@ class _Row:
         return cls(x0 / scale, (y0 + y1) / 2 / scale, own, own or _is_one_of(SHARED_PHRASES, text))
 
 
-class ContextMenu:
-    """Tells whether a click is in the context menu of the browser or of the desktop."""
+class Menus:
+    """Tells whether a click is in a menu of the browser, or in that of the desktop."""
 
     def __init__(self, engine: OcrEngine) -> None:
         self._engine = engine

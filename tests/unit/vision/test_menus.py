@@ -64,13 +64,13 @@ def test_the_browsers_own_menu_is_the_wrong_application(checker, rows, clicked, 
     window = {"dpi_scale": scale}
     finding = checker.check(subject(image, places[clicked], "Imagerie", window=window))
     assert (finding.verdict, finding.category) == (Verdict.TERMINATE, FailureCategory.WRONG_APPLICATION)
-    assert finding.evidence["surface"] == "context_menu"
+    assert finding.evidence["surface"] == "browser_menu"
 
 
 def test_a_click_at_the_end_of_a_row_is_in_the_menu_too(checker):
     image, places = drawn(MAIN_MENU, outline="#c8c8c8")
     finding = checker.check(subject(image, (720, places["History"][1]), "Imagerie"))
-    assert finding.evidence["surface"] == "context_menu"
+    assert finding.evidence["surface"] == "browser_menu"
 
 
 def test_a_command_of_it_that_was_expected_is_complete(checker):
