@@ -11,6 +11,7 @@ import numpy as np
 
 from otel_validation.errors import UnplacedError, UnusableExpectationError
 from otel_validation.validation.expectation import expected_text, expects_text, typed_text
+from otel_validation.validation.front import told
 from otel_validation.validation.matrix import kind_of
 from otel_validation.validation.place import place_of
 from otel_validation.validation.screens import Unusable, screens_of
@@ -33,6 +34,7 @@ from otel_validation.vision.windows import dialog_around
 
 if TYPE_CHECKING:
     from otel_validation.validation.checker import Subject
+    from otel_validation.validation.front import Told
     from otel_validation.validation.place import Place
     from otel_validation.vision.expected import ExpectedText
     from otel_validation.vision.image import Frame
@@ -180,17 +182,18 @@ class OcrRoiChecker:
         for name, frame in frames.items():
             if frame is None:
                 continue
-            reading = self._read(frame, place_of(subject.action, subject.report, frame.size), expected)
+            at = place_of(subject.action, subject.report, frame.size)
+            reading = self._read(frame, at, expected, told(subject.report.window, (at.x, at.y), frame.size))
             readings.append((name, reading))
             if reading.verdict is not Verdict.CONTINUE:
                 break
         return readings
 
-    def _read(self, frame: Frame, at: Place, expected: ExpectedText) -> _Reading:
+    def _read(self, frame: Frame, at: Place, expected: ExpectedText, facts: Told) -> _Reading:
         scale = at.scale
         radius = self._options.click_radius
         region = self._region(frame, at, radius)
-        surface = self._surfaces.find(frame, region.click_px, scale, known=at.known)
+        surface = self._surfaces.find(frame, region.click_px, scale, known=at.known, ruled_out=facts.ruled_out)
         if surface is not None:
             return _on_surface(region, surface, self._options.suspect_confidence)
         quick = self._quick(region, scale, expected)
@@ -207,7 +210,7 @@ class OcrRoiChecker:
         labels = page.seen
         reading = _judge(region, labels, under, expected)
         if reading.verdict is not Verdict.COMPLETE:
-            instead = self._turned(frame, reading, at, expected) or self._suspect(frame, page, reading, at)
+            instead = self._turned(frame, reading, at, expected) or self._suspect(frame, page, reading, at, facts)
             if instead is not None:
                 return instead
         if reading.other and self._in_foreign_dialog(frame, page, scale, expected, known=at.known):
@@ -235,9 +238,11 @@ class OcrRoiChecker:
                 return _complete(reading.region, [], under, match.kind, match.score)
         return None
 
-    def _suspect(self, frame: Frame, page: Page, reading: _Reading, at: Place) -> _Reading | None:
-        """WRONG_APPLICATION where the place of a click that met no expected label looks like another surface."""
+    def _suspect(self, frame: Frame, page: Page, reading: _Reading, at: Place, facts: Told) -> _Reading | None:
+        """WRONG_APPLICATION where a click that met no expected label is on another surface, or what looks like one."""
         region, under = reading.region, reading.under
+        if facts.surface is not None:
+            return _on_surface(region, facts.surface, self._options.suspect_confidence)
         dx, dy = region.box[0], region.box[1]
         surface = self._surfaces.suspect(
             frame,
@@ -246,6 +251,7 @@ class OcrRoiChecker:
             label=None if under is None else under.shifted(dx, dy).box,
             near=[label.shifted(dx, dy) for label in page.labels()],
             known=at.known,
+            ruled_out=facts.ruled_out,
         )
         confidence = min(SUSPECT_CONFIDENCE, self._options.suspect_confidence)
         return None if surface is None else _on_surface(region, surface, confidence)

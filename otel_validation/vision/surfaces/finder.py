@@ -11,7 +11,7 @@ Lengths are in pixels at 100 % scale, as browsers and desktops draw them; the fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from otel_validation.vision.surfaces.bars import Bars
@@ -19,7 +19,7 @@ from otel_validation.vision.surfaces.browser import COARSER, Browser
 from otel_validation.vision.surfaces.menus import Menus
 from otel_validation.vision.surfaces.suggestions import Suggestions
 from otel_validation.vision.surfaces.surface import Surface
-from otel_validation.vision.surfaces.suspects import suspect
+from otel_validation.vision.surfaces.suspects import BY_LOOKS, suspect
 
 if TYPE_CHECKING:
     from otel_validation.vision.image import Frame
@@ -35,17 +35,26 @@ class SurfaceFinder:
         self._menus = Menus(engine)
         self._suggestions = Suggestions(engine)
 
-    def find(self, frame: Frame, click: tuple[int, int], scale: float, *, known: bool = True) -> Surface | None:
+    def find(
+        self,
+        frame: Frame,
+        click: tuple[int, int],
+        scale: float,
+        *,
+        known: bool = True,
+        ruled_out: frozenset[Surface] = frozenset(),
+    ) -> Surface | None:
         """The surface under `click` (pixels) of a screen drawn at `scale` (1.0 is 100 %); None for the application.
 
-        Where the scale is not `known` but guessed from the screen's size, the surfaces of a larger one are searched
-        too: a 1920 x 1080 screen is as often drawn at 125 or 150 % as at 100 %.
+        Those that are `ruled_out`, by what the agent's operating system knows, are not looked for. Where the scale is
+        not `known` but guessed from the screen's size, the surfaces of a larger one are searched too: a 1920 x 1080
+        screen is as often drawn at 125 or 150 % as at 100 %.
         """
-        for factor in (1.0,) if known else (1.0, COARSER):
+        for factor in () if Surface.TASKBAR in ruled_out else (1.0,) if known else (1.0, COARSER):
             surface = self._bars.find(frame, click, scale * factor)
             if surface is not None:
                 return surface
-        return self._browser.find(frame, click, scale, known=known)
+        return None if Surface.ADDRESS_BAR in ruled_out else self._browser.find(frame, click, scale, known=known)
 
     def suspect(
         self,
@@ -56,19 +65,31 @@ class SurfaceFinder:
         label: Box | None = None,
         near: Sequence[TextBox] = (),
         known: bool = True,
+        ruled_out: frozenset[Surface] = frozenset(),
     ) -> Surface | None:
         """As `find`, by looks (see `suspects`) or by the commands of a menu (see `menus`): for a click whose expected
         label is not under it.
 
         `label` is the box of the text under the click, `near` are the labels read around it, in pixels.
         """
-        if self._menus.holds(frame, click, scale, near):
-            return Surface.BROWSER_MENU
-        if self._suggestions.holds(frame, click, scale, near):
-            return Surface.BROWSER_POPUP
-        for factor in (1.0,) if known else (1.0, COARSER):
-            surface = suspect(frame, click, scale * factor, label, larger=factor != 1.0)
-            surface = surface or self._bars.suspect(frame, click, scale * factor)
-            if surface is not None:
-                return surface
-        return None
+        found = self._suspected(frame, click, scale, label, near, known=known, ruled_out=ruled_out)
+        return next((surface for surface in found if surface is not None and surface not in ruled_out), None)
+
+    def _suspected(
+        self,
+        frame: Frame,
+        click: tuple[int, int],
+        scale: float,
+        label: Box | None,
+        near: Sequence[TextBox],
+        *,
+        known: bool,
+        ruled_out: frozenset[Surface],
+    ) -> Iterator[Surface | None]:
+        """What it may be on, what is surest first; each is looked for only when it is asked for."""
+        if Surface.BROWSER_MENU not in ruled_out:
+            yield Surface.BROWSER_MENU if self._menus.holds(frame, click, scale, near) else None
+            yield Surface.BROWSER_POPUP if self._suggestions.holds(frame, click, scale, near) else None
+        for factor in () if ruled_out >= BY_LOOKS else (1.0,) if known else (1.0, COARSER):
+            yield suspect(frame, click, scale * factor, label, larger=factor != 1.0)
+            yield self._bars.suspect(frame, click, scale * factor)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from otel_validation.vision.image import Frame
     from otel_validation.vision.ocr.engine import Box
 
+BY_LOOKS = frozenset({Surface.DOCK, Surface.TASKBAR, Surface.MENU_BAR, Surface.TITLE_BAR, Surface.DESKTOP})
+"""What `suspect` may find."""
 DEEP = 110.0
 """Launchers stand within this distance of the screen's edge (a large dock is 90 pixels high)."""
 COLOURFUL = 60

@@ -113,3 +113,39 @@ class TestOptions:
         settings = Settings(validator_ocr_suspect_confidence=0.85, validator_ocr_expected_confidence=0.9)
         options = ocr_roi_options(settings)
         assert (options.suspect_confidence, options.expected_confidence) == (0.85, 0.9)
+
+
+WINDOW = {"rect": [0, 0, 1280, 800], "client_rect": [0, 0, 1280, 800]}
+
+
+class TestWindowFacts:
+    """They go before what is seen on pixels."""
+
+    def test_what_looks_like_an_address_bar_in_another_program_is_none(self, checker):
+        image = browser(url="https://imagerie.example.org/")
+        for process, category in (
+            ("chrome.exe", FailureCategory.WRONG_APPLICATION),
+            ("dpi.exe", FailureCategory.WRONG_TARGET),
+        ):
+            window = {**WINDOW, "process": process}
+            finding = checker.check(subject(image, (220, 56), "Biologie", window=window))
+            assert (finding.verdict, finding.category) == (Verdict.TERMINATE, category)
+
+    def test_the_label_in_what_looks_like_an_address_bar_is_found_there(self, checker):
+        address = "https://dossier.example.org/patient/17"
+        image, window = browser(url=address), {**WINDOW, "process": "dpi.exe"}
+        assert checker.check(subject(image, (220, 56), address, window=window)).verdict is Verdict.COMPLETE
+        assert checker.check(subject(image, (220, 56), address)).category is FailureCategory.WRONG_APPLICATION
+
+    def test_the_title_bar_is_known_without_being_seen(self, checker):
+        image = screen((300, 300, "Biologie"), (300, 60, "Sans marque"))
+        window = {"rect": [200, 50, 1100, 750], "client_rect": [200, 90, 1100, 750]}
+        finding = checker.check(subject(image, (700, 70), window=window))
+        assert (finding.category, finding.evidence["surface"]) == (FailureCategory.WRONG_APPLICATION, "title_bar")
+        assert checker.check(subject(image, (700, 400), window=window)).verdict is Verdict.CONTINUE
+
+    def test_in_a_client_area_is_no_task_bar(self, checker):
+        image = screen((60, 775, "Imagerie"), (1200, 775, "14:32"))
+        ImageDraw.Draw(image).line((0, 765, 1280, 765), fill=(120, 120, 120))
+        assert checker.check(subject(image, (85, 782))).category is FailureCategory.WRONG_APPLICATION
+        assert checker.check(subject(image, (85, 782), window=WINDOW)).verdict is Verdict.COMPLETE
