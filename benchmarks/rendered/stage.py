@@ -36,9 +36,10 @@ ALSO = (
 SETTLE_S = 1.5
 PANEL_CLASSES = {
     "lxpanel": r'"panel" "lxpanel"', "tint2": r'"tint2" "Tint2"', "xfce4-panel": r'"xfce4-panel" "Xfce4-panel"',
-    "plank": r'"plank" "Plank"', "mate-panel": r'"mate-panel" "Mate-panel"', "icewm": r'"icewm-?[a-z]*" "[iI]ce',
+    "mate-panel": r'"mate-panel" "Mate-panel"', "icewm": r'"icewm-?[a-z]*" "[iI]ce',
     "jwm": r'"JWM" "JWM"',
 }  # fmt: skip
+"""Of those whose window is their bar: plank's is as wide as the screen, and see-through beside its launchers."""
 FIREFOX_LIGHT, FIREFOX_DARK = "firefox-compact-light@mozilla.org", "firefox-compact-dark@mozilla.org"
 
 

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from otel_validation.vision.surfaces.strip import EDGE_SHARE, FLAT_PASSES, strip_of
+from otel_validation.vision.surfaces.strip import EDGE_SHARE, FLAT_PASSES, Strip, strip_of
 from otel_validation.vision.surfaces.surface import Surface
 
 if TYPE_CHECKING:
@@ -46,25 +46,32 @@ class Bars:
         return None
 
     def suspect(self, frame: Frame, click: tuple[int, int], scale: float) -> Surface | None:
-        """The bar along the lower edge that has no border, and no ground of its own, by its clock and by the blank rows
-        that part it from what lies above. A page may end in a line with a time, too: see `suspects`.
+        """The bar along the lower edge that only its looks give away (see `suspects`): it has no border and no ground
+        of its own, or its clock is in another bar along the upper edge.
         """
-        deep, wide = BAR_HEIGHT * scale, CLOCK_WIDTH * scale
-        side = float(frame.height)
+        side, deep = float(frame.height), BAR_HEIGHT * scale
         if click[1] < side - deep:
             return None
         strip = strip_of(frame, side - deep, side, scale)
+        row = click[1] / scale - strip.top
+        bordered = (edge_rows(strip.pixels) <= row).any() and self._is_bar(frame, 0, scale, bottom=False)
+        return Surface.TASKBAR if bordered or self._is_parted(frame, strip, row) else None
+
+    def _is_parted(self, frame: Frame, strip: Strip, click_row: float) -> bool:
+        """Whether a clock stands at the end of the strip, which goes down to the lower edge, and blank rows part the
+        clock's bar, which holds the row, from what lies above. A page may end in a line with a time, too.
+        """
         blank = np.ptp(strip.pixels, axis=1) < FLAT_PASSES[0]
-        if not blank[: max(1, int(click[1] / scale - strip.top))].any():
-            return None
-        x0, y0 = frame.width - wide, side - deep
-        centre = clock_centre(self._engine.read(frame.crop((x0, y0, frame.width, side))))
+        if not blank[: max(1, int(click_row))].any():
+            return False
+        x0, y0 = frame.width - CLOCK_WIDTH * strip.scale, strip.top * strip.scale
+        centre = clock_centre(self._engine.read(frame.crop((x0, y0, frame.width, frame.height))))
         if centre is None:
-            return None
-        border = 2 * (centre + y0) - side
-        row = round(border / scale - strip.top) - BORDER_OFF
+            return False
+        border = 2 * centre / strip.scale - len(strip.pixels)
+        row = round(border) - BORDER_OFF
         parted = blank[max(0, row - BLANK_ROWS) : max(0, row)]
-        return Surface.TASKBAR if border <= click[1] and parted.size and parted.all() else None
+        return border <= click_row and bool(parted.size and parted.all())
 
     def _is_bar(self, frame: Frame, y: int, scale: float, *, bottom: bool) -> bool:
         """Whether a bar with a clock lies along the edge of the screen and holds row `y`: a clock at its right end, or

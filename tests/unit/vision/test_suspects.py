@@ -94,6 +94,22 @@ class TestBarWithoutABorder:
         assert finder.suspect(self.bar(between=True), (50, 780), 1.0) is None
 
 
+def test_a_bar_whose_clock_is_in_the_upper_one(finder):
+    def drawn(*, upper):
+        image, draw = desktop("#223344")
+        draw.rectangle((0, 774, 1280, 800), fill="#dddddd")
+        text(draw, (40, 780), "Espace client")
+        if upper:
+            draw.rectangle((0, 0, 1280, 26), fill="#dddddd")
+            text(draw, (12, 6), "Applications")
+            text(draw, (1200, 6), "14:32")
+        return Frame(image)
+
+    assert finder.suspect(drawn(upper=True), (80, 787), 1.0) is Surface.TASKBAR
+    assert finder.suspect(drawn(upper=True), (80, 740), 1.0) is None
+    assert finder.suspect(drawn(upper=False), (80, 787), 1.0) is None
+
+
 @pytest.mark.parametrize("rest", ["DuckDuckGo Search", "Recherche Google"], ids=["english", "french"])
 def test_what_repeats_the_text_above_it_and_names_a_search_engine_is_a_suggestion(finder, rest):
     image, draw = desktop("white")
