@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import cv2
-import numpy as np
-
 from otel_validation.errors import UnplacedError, UnusableExpectationError
 from otel_validation.validation.expectation import expected_text, expects_text
 from otel_validation.validation.matrix import kind_of
@@ -19,9 +16,9 @@ from otel_validation.validation.screens import Screens, Unusable, screens_of
 from otel_validation.validation.verdict import Conclusion, FailureCategory, Finding, Verdict
 from otel_validation.vision.dialogs import Dialog, Kind, find_dialogs, find_menu
 from otel_validation.vision.expected import ExpectedText
-from otel_validation.vision.labels import shows, split_line
+from otel_validation.vision.labels import shows
 from otel_validation.vision.ocr.ppocr import PpOcrEngine
-from otel_validation.vision.region import box_around
+from otel_validation.vision.region import box_around, labels_in
 from otel_validation.vision.text import fold
 
 if TYPE_CHECKING:
@@ -244,17 +241,7 @@ class DialogPresenceChecker:
         return at_click or read.shows(label)
 
     def _labels(self, frame: Frame, box: Box, scale: float) -> list[TextBox]:
-        """The labels in a box of the frame, in the frame's pixels."""
-        x0, y0, x1, y1 = frame.clip(box)
-        if x1 <= x0 or y1 <= y0:
-            return []
-        zoom = max(1.0, ZOOM / scale)
-        pixels = frame.crop((x0, y0, x1, y1))
-        if zoom > 1:
-            resized = cv2.resize(pixels, None, fx=zoom, fy=zoom, interpolation=cv2.INTER_LINEAR)
-            pixels = resized.astype(np.uint8, copy=False)
-        lines = self._engine.read(pixels)
-        return [label.shifted(x0, y0, zoom) for line in lines for label in split_line(line, pixels)]
+        return labels_in(frame, box, scale, self._engine, least=ZOOM)
 
     def _on_label(self, seen: _Seen, frame: Frame | None, label: ExpectedText, *, within: Box | None = None) -> bool:
         """Whether the expected label is at the click on that screen (and in the box `within`)."""

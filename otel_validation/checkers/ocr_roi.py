@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import cv2
-import numpy as np
-
 from otel_validation.errors import UnplacedError, UnusableExpectationError
 from otel_validation.validation.expectation import expected_text, expects_text, typed_text
 from otel_validation.validation.front import told
@@ -27,7 +24,7 @@ from otel_validation.vision.labels import (
     under_click,
 )
 from otel_validation.vision.ocr.ppocr import PpOcrEngine
-from otel_validation.vision.region import RADIUS, Page, Region
+from otel_validation.vision.region import RADIUS, Page, Region, labels_in
 from otel_validation.vision.surfaces import COARSER, Surface, SurfaceFinder
 from otel_validation.vision.text import MatchKind, shows_typed
 from otel_validation.vision.windows import dialog_around
@@ -282,7 +279,7 @@ class OcrRoiChecker:
         labels = [label for label in page.labels() if _is_in(label.shifted(x, y), dialog)]
         if any(shows(label, labels, expected) for label in labels):
             return False
-        labels = self._engine.read(_enlarged(frame.crop(dialog), DIALOG_ZOOM / scale))
+        labels = labels_in(frame, dialog, scale, self._engine, least=DIALOG_ZOOM)
         return not any(shows(label, labels, expected) for label in labels)
 
     def _finding(self, reading: _Reading, evidence: Mapping[str, Any]) -> Finding:
@@ -380,12 +377,6 @@ def _span_at(
 ) -> Span | None:
     """Where the expected text stands in the label, if that is at the click."""
     return next((span for span in find_spans(label, expected, pixels) if _on_span(click, span, label)), None)
-
-
-def _enlarged(pixels: Pixels, zoom: float) -> Pixels:
-    if zoom <= 1:
-        return pixels
-    return cv2.resize(pixels, None, fx=zoom, fy=zoom, interpolation=cv2.INTER_LINEAR).astype(np.uint8, copy=False)
 
 
 def _on_span(click: tuple[float, float], span: Span, label: TextBox) -> bool:

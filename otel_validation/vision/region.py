@@ -15,11 +15,12 @@ from otel_validation.vision.labels import split_line, under_click
 
 if TYPE_CHECKING:
     from otel_validation.vision.image import Frame
-    from otel_validation.vision.ocr.engine import OcrEngine, Pixels, TextBox
+    from otel_validation.vision.ocr.engine import Box, OcrEngine, Pixels, TextBox
 
 RADIUS, WIDE = 48.0, 10 / 3
 """Pixels at 100 % that the region reaches above and under the click, and how much further to its sides: labels are
 wide; 160 x 160 (the seed's) clips a third of them (measured)."""
+MOST_PIXELS = 1_000_000
 UPRIGHT_WIDE, UPRIGHT_HIGH = 24.0, 110.0
 """A label written upwards or downwards is looked for so far beside the click, and above and under it."""
 UPRIGHT_FLAT, UPRIGHT_RATIO, UPRIGHT_LEAST = 40, 2.5, 40.0
@@ -36,6 +37,24 @@ def box_around(
     """
     half_w, half_h = stretch * WIDE * radius * scale, radius * scale
     return at[0] - half_w, at[1] - half_h, at[0] + half_w, at[1] + half_h
+
+
+def labels_in(frame: Frame, box: Box, scale: float, engine: OcrEngine, *, least: float = 0.0) -> list[TextBox]:
+    """The labels in a box of the frame, in the frame's pixels, on a screen drawn at `scale`; none outside the frame.
+
+    A smaller scale than `least` is enlarged to it, since engines lose small letters. What is larger than `MOST_PIXELS`
+    by that is read at as large a scale as fits, at 100 % at least: an engine's time goes with the pixels.
+    """
+    x0, y0, x1, y1 = frame.clip(box)
+    if x1 <= x0 or y1 <= y0:
+        return []
+    pixels = frame.crop((x0, y0, x1, y1))
+    fits = math.sqrt(MOST_PIXELS / (pixels.shape[0] * pixels.shape[1]))
+    zoom = max(min(1.0, 1.0 / scale), min(fits, max(1.0, least / scale)))
+    if zoom != 1.0:
+        way = cv2.INTER_LINEAR if zoom > 1.0 else cv2.INTER_AREA
+        pixels = cv2.resize(pixels, None, fx=zoom, fy=zoom, interpolation=way).astype(np.uint8, copy=False)
+    return [label.shifted(x0, y0, zoom) for line in engine.read(pixels) for label in split_line(line, pixels)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 from rapidfuzz import process
 from rapidfuzz.distance import Levenshtein
 
-from otel_validation.vision.labels import split_line
-from otel_validation.vision.region import RADIUS
+from otel_validation.vision.region import RADIUS, labels_in
 from otel_validation.vision.text import ONE_EDIT_MIN, TWO_EDITS_MIN, compact, fold
 
 if TYPE_CHECKING:
@@ -125,12 +124,8 @@ class Menus:
     def _read(self, frame: Frame, box: Box, scale: float) -> list[_Row]:
         """The rows in a box (at 100 %)."""
         left, top, right, bottom = box
-        x0, y0, x1, y1 = frame.clip((left * scale, top * scale, right * scale, bottom * scale))
-        if x1 <= x0 or y1 <= y0:
-            return []
-        pixels = frame.crop((x0, y0, x1, y1))
-        labels = [label for line in self._engine.read(pixels) for label in split_line(line, pixels)]
-        return _rows((label.shifted(x0, y0) for label in labels), scale)
+        pixels = left * scale, top * scale, right * scale, bottom * scale
+        return _rows(labels_in(frame, pixels, scale, self._engine), scale)
 
 
 def _is_on_word(click: tuple[int, int], near: Sequence[TextBox]) -> bool:

@@ -13,7 +13,7 @@ from otel_validation.validation.subject import ReportSubject
 from otel_validation.validation.verdict import FailureCategory, Verdict
 from otel_validation.vision.image import decode_base64, decode_frame
 from otel_validation.vision.ocr.ppocr import PpOcrEngine
-from otel_validation.vision.region import Region
+from otel_validation.vision.region import Region, labels_in
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +68,45 @@ def test_a_region_in_a_corner_of_the_screen_keeps_the_click_where_it_is():
     assert region.box == (0, 0, 162, 49)
     assert region.pixels.shape == (49, 162, 3)
     assert region.click == (2.5, 1.5)
+
+
+class Sizes(PpOcrEngine):
+    """The embedded engine; it notes the size of what it reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.read_at = []
+
+    def read(self, image, **given):
+        self.read_at.append(image.shape[1::-1])
+        return super().read(image, **given)
+
+
+@pytest.mark.parametrize(
+    ("size", "scale", "read_at"),
+    [
+        ((400, 200), 1.0, (600, 300)),
+        ((400, 200), 2.0, (400, 200)),
+        ((1200, 760), 1.0, (1257, 796)),
+        ((2400, 1600), 2.0, (1225, 816)),
+        ((3000, 2000), 2.0, (1500, 1000)),
+    ],
+    ids=["enlarged", "large enough", "as large as fits", "made smaller", "at 100 % at least"],
+)
+def test_a_dialog_is_read_as_large_as_its_letters_need_and_its_pixels_allow(size, scale, read_at):
+    engine = Sizes()
+    frame = seen(subject(screen((60, 60, "Enregistrer"), size=(3200, 2200), text_size=round(14 * scale)), (0, 0)))
+    labels = labels_in(frame, (0, 0, *size), scale, engine, least=1.5)
+    assert engine.read_at == [pytest.approx(read_at, abs=1)]
+    assert [label.text for label in labels] == ["Enregistrer"]
+    assert labels[0].box == pytest.approx((60, 60, 60 + 80 * scale, 60 + 18 * scale), abs=14 * scale)
+
+
+def test_nothing_is_read_outside_the_screen():
+    engine = Sizes()
+    frame = seen(subject(screen(), (0, 0)))
+    assert labels_in(frame, (2000, 0, 2100, 50), 1.0, engine) == []
+    assert engine.read_at == []
 
 
 class TestOptions:
