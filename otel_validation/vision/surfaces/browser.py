@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 
 from otel_validation.vision.surfaces.fields import Field, fields_in, toolbars
-from otel_validation.vision.surfaces.nav import navigations
+from otel_validation.vision.surfaces.nav import icons_in, navigations
 from otel_validation.vision.surfaces.popups import (
     HANGS,
     PANEL_SLACK,
@@ -262,10 +262,9 @@ def icons_left(field: Field, strip: Strip) -> bool:
     count, _, stats, _ = cv2.connectedComponentsWithStats(blobs, connectivity=8)
     if strip.guessed:
         return is_pair(stats[1:count, :4].tolist(), part.shape[0])
-    low, high = ICON_SIZES
-    w, h = stats[1:count, 2], stats[1:count, 3]
-    fits = (w >= low) & (w <= high) & (h >= low) & (h <= high)
-    return int(np.count_nonzero(fits)) >= ICONS
+    middle = part.shape[0] / 2
+    alone = [icon for icon in icons_in(part) if icon.size <= ICON_SIZES[1] and abs(icon.y - middle) <= middle / 2]
+    return len(alone) >= ICONS
 
 
 def is_pair(blobs: list[list[int]], height: int) -> bool:

@@ -174,6 +174,19 @@ def test_a_taskbar_is_known_by_its_border_and_its_clock(finder, fill, ink, heigh
     assert screen.find(finder, (85, top - 6)) is None
 
 
+@pytest.mark.parametrize("words", ["Numero de securite sociale", "Site du medecin", "Adresse"])
+def test_the_label_of_a_field_that_holds_an_address_is_no_navigation_icon(finder, words):
+    page = Screen()
+    page.box((0, 80, 1280, 800), "#f5f5f5")
+    for row, value in enumerate(("www.exemple.fr", "Dr Lefevre", "17")):
+        y = 300 + 44 * row
+        page.text((230 - 7 * len(words), y + 6), words)
+        page.box((240, y, 760, y + 30), "#ffffff", outline="#d0d0d0")
+        page.text((252, y + 6), value)
+    assert page.find(finder, (300, 315)) is None
+    assert page.find(finder, (300, 270)) is None
+
+
 def test_a_clock_over_its_date_is_one_clock(finder):
     screen = Screen()
     screen.box((0, 760, 1280, 800), "#101418")
