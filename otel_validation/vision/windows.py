@@ -20,7 +20,7 @@ LEAST_WIDTH, LEAST_HEIGHT = 180, 80
 """Smallest dialog, in pixels at 100 % scale."""
 REACH = 840
 """The sides of a dialog are looked for within this distance of the click."""
-MOST_AREA = 0.7
+MOST_AREA = 0.5
 """A window over more of the screen than this is the application's, not a dialog over it."""
 PROBE = 24
 """A side's edge must be seen over this distance above and under the click's row."""
