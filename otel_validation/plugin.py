@@ -231,8 +231,12 @@ def uninstrument(app: Starlette) -> None:
     del app.state.otel_validation
 
 
-def default_validator(settings: Settings, *, observer: ValidationObserver | None = None) -> Validator:
+def default_validator(
+    settings: Settings, *, observer: ValidationObserver | None = None, budgeted: bool = True
+) -> Validator:
     """The Validator with every checker that is built in, and the OCR engine that the settings name.
+
+    Where it is not `budgeted`, every check has all the time that it takes: nobody waits for a lease.
 
     Raises ConfigurationError for rules that cannot be used; OcrUnavailableError or EncoderUnavailableError, which say
     what to install, where that engine or its weights, or the encoder's file, are not there.
@@ -248,11 +252,11 @@ def default_validator(settings: Settings, *, observer: ValidationObserver | None
         PixelDiffChecker(),
         SimilarityChecker(None if encoder is None else FileEncoder(encoder)),
     ]
-    force = settings.validator_force_verdict
+    force, matrix = settings.validator_force_verdict, rules(settings).matrix
     return Validator(
         [c for c in checkers if settings.validator_llm_judge_enabled or c.name != JUDGE],
         subject=partial(ReportSubject, pixel_budget=settings.image_max_pixels),
-        matrix=rules(settings).matrix,
+        matrix=matrix if budgeted else {kind: row.unhurried() for kind, row in matrix.items()},
         escalate_below=settings.validator_escalate_below,
         force=None if force is None else Verdict(force),
         observer=observer,

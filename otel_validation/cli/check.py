@@ -100,13 +100,14 @@ class Judged:
 
 
 class Judge:
-    """The Validator of a server with these settings, on its own event loop: where this command meets the checkers.
+    """The Validator of a server with these settings, on its own event loop: where this command meets the checkers. It
+    has no time budget: nothing waits for the verdict, and some OCR engines take seconds.
 
     Use it by `with`. Raises OcrUnavailableError where the OCR engine, or its weights, are not there.
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._validator = default_validator(settings)
+        self._validator = default_validator(settings, budgeted=False)
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:

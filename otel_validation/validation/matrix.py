@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -28,6 +29,10 @@ class Row:
     then: tuple[str, ...] = ()
     budget_s: float = 3.0
     then_budget_s: float = 15.0
+
+    def unhurried(self) -> Row:
+        """The same row with no bound on its time."""
+        return replace(self, budget_s=math.inf, then_budget_s=math.inf)
 
     @property
     def checkers(self) -> tuple[str, ...]:

@@ -52,6 +52,14 @@ def test_complete_exits_0_and_prints_what_is_under_the_click(run, shot):
     assert "\x1b[" not in result.output
 
 
+def test_a_check_has_all_the_time_that_it_takes(run, shot, tmp_path, monkeypatch):
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[matrix.click]\nchecks = ["ocr_roi"]\nbudget_s = 0.001\n')
+    monkeypatch.setenv("RPA_VALIDATOR_RULES", str(rules))
+    result = run(shot, "--at", "0.33,0.35", "--expect", "Imagerie")
+    assert result.exit_code == 0, result.output
+
+
 def test_pixels_are_accepted_and_another_label_exits_1(run, shot):
     result = run(shot, "--at", "530,210", "--expect", "Imagerie")
     assert result.exit_code == 1
